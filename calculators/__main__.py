@@ -1,0 +1,212 @@
+"""The command line: ``python -m calculators ttft --rate 16 --service-ms 50 --json``.
+
+Exit status 0: an answer, even if it is "unstable". Exit status 2: a wrong input, named in one line on standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+from urllib.parse import parse_qs, urlsplit
+
+import hardware_db
+from calculators import catalog, links, outputs
+from calculators.inputs import Input, InputErrors, as_dict, declared, did_you_mean, shorten
+from calculators.room import Calculator
+
+TABLES: Mapping[str, Any] = {
+    "hardware": hardware_db.accelerators,
+    "links": hardware_db.links,
+    "models": hardware_db.models,
+    "assumptions": hardware_db.assumptions,
+}
+"""What of the database can be printed, by the word on the command line."""
+
+
+class UsageError(ValueError):
+    """A command line that was not understood; the message is the one line that is printed."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that leaves it to :func:`main` how a mistake is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        _run(words)
+    except UsageError as error:
+        print(f"calculators: {error}", file=sys.stderr)
+        return 2
+    except InputErrors as errors:
+        for error in errors.errors:
+            print(f"calculators: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader, `head` say, has seen enough
+        sys.stderr.close()
+    return 0
+
+
+def _run(words: list[str]) -> None:
+    if not words or words[0] in ("-h", "--help"):
+        print(_overview())
+        return
+    name, *rest = words
+    link = urlsplit(name)
+    calculator = catalog.CALCULATORS.get(link.path.rsplit("/", 1)[-1])
+    if name in TABLES:
+        _print_table(name, rest)
+    elif calculator:
+        _calculate(calculator, link.query, rest)
+    else:
+        known = [*catalog.CALCULATORS, *TABLES]
+        near = did_you_mean(name, known)
+        raise UsageError(f"{shorten(name)} is no calculator; {near + ' ' if near else ''}allowed: {', '.join(known)}")
+
+
+def _overview() -> str:
+    width = max(map(len, [*catalog.CALCULATORS, *TABLES]))
+    lines = ["python -m calculators NAME [--input VALUE …] [--json] [--check]", "", "Calculators (NAME --help lists the inputs):"]
+    lines += [f"  {name:{width}}  {each.question}" for name, each in catalog.CALCULATORS.items()]
+    lines += ["", "Tables of the hardware database (with --json, every field and source):"]
+    lines += [f"  {name:{width}}  {len(table())} records" for name, table in TABLES.items()]
+    lines += ["", "A link from the app works as NAME too, in quotes: 'ttft?v=1&rate=16&…'"]
+    return "\n".join(lines)
+
+
+def _calculate(calculator: Calculator, query: str, words: list[str]) -> None:
+    known = declared(calculator.inputs)
+    options = _parse_flags(calculator, known, words)
+    texts = _texts_of_link(query, known) | {name: text for name in known if (text := options.pop(name)) is not None}
+    values, errors = {}, []
+    for name, text in texts.items():
+        try:
+            values[name] = known[name].parse(text)
+        except ValueError as error:
+            errors.append(error)
+    if errors:
+        raise InputErrors(errors)  # type: ignore[arg-type]
+    inputs = calculator.inputs(**values)
+    result = calculator.compute(inputs)
+    report = {
+        "calculator": calculator.name,
+        "inputs": as_dict(inputs),
+        "results": outputs.as_dict(result),
+        "warnings": list(result.warnings),
+        "link": links.encode(calculator.name, inputs),
+    }
+    if options["check"] and calculator.check:
+        report["check"] = outputs.as_dict(calculator.check(inputs))
+    if options["json"]:
+        print(json.dumps(report, allow_nan=False, ensure_ascii=False))
+    else:
+        print(_for_people(calculator, report, result))
+
+
+def _texts_of_link(query: str, known: Mapping[str, Input]) -> dict[str, str]:
+    texts = {}
+    for parameter, values in parse_qs(query, keep_blank_values=True).items():
+        if parameter == links.VERSION_PARAMETER:
+            if values != [str(links.VERSION)]:
+                raise UsageError(f"v = {shorten(','.join(values))}: this release reads links of version {links.VERSION}")
+        elif parameter not in known:
+            near = did_you_mean(parameter, known)
+            raise UsageError(f"{shorten(parameter)} in the link is not an input; {near or 'allowed: ' + ', '.join(known)}")
+        else:
+            texts[parameter] = values[-1]
+    return texts
+
+
+def _parse_flags(calculator: Calculator, known: Mapping[str, Input], words: list[str]) -> dict[str, Any]:
+    parser = _Parser(
+        prog=f"python -m calculators {calculator.name}", description=calculator.question, allow_abbrev=False
+    )
+    for name, declaration in known.items():
+        parser.add_argument(declaration.flag, dest=name, metavar="VALUE", help=_flag_help(declaration))
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    if calculator.check:
+        parser.add_argument("--check", action="store_true", help="run the simulation too and print it beside the formula")
+    else:
+        parser.set_defaults(check=False)
+    flags = [action.option_strings[-1] for action in parser._actions]  # noqa: SLF001 - argparse has no public list
+    options, unknown = parser.parse_known_args(_join_values([d.flag for d in known.values()], flags, words))
+    if unknown:
+        word = unknown[0].split("=")[0]
+        near = did_you_mean(word, flags)
+        raise UsageError(f"{shorten(word)} is not an input of {calculator.name}; {near or 'allowed: ' + ' '.join(flags)}")
+    return vars(options)
+
+
+def _join_values(with_value: list[str], flags: list[str], words: list[str]) -> list[str]:
+    """Write ``--rate -5`` and ``--rate -inf`` as ``--rate=-inf``, which argparse does not take for a flag."""
+    joined: list[str] = []
+    for word in words:
+        is_value = joined and joined[-1] in with_value and word.startswith("-") and word.split("=")[0] not in flags
+        if is_value:
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def _flag_help(declaration: Input) -> str:
+    default = declaration.format(declaration.default) or "empty"
+    return f"{declaration.help} Allowed: {declaration.allowed}. Default: {default}.".replace("%", "%%")
+
+
+def _for_people(calculator: Calculator, report: dict[str, Any], result: Any) -> str:
+    known = declared(calculator.inputs)
+    rows = [
+        (known[name].label, outputs.readable(value) if value is not None else f"({known[name].empty})", known[name].unit)
+        for name, value in report["inputs"].items()
+    ]
+    figures = outputs.declared(type(result))
+    answers = [
+        (figures[name].label, outputs.readable(value), figures[name].unit)
+        for name, value in report["results"].items()
+        if not isinstance(value, dict)
+    ]
+    parts = [calculator.question, "", _columns(rows), "", _columns(answers)]
+    if "check" in report:
+        parts += ["", result_table("Check by simulation", report["check"])]
+    parts += [f"\nwarning: {warning}" for warning in report["warnings"]]
+    return "\n".join([*parts, "", report["link"]])
+
+
+def result_table(title: str, figures: Mapping[str, Any]) -> str:
+    """Return nested figures as indented lines under a title."""
+    lines = [title]
+    for name, value in figures.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            lines += ["  " + "  ".join(f"{key}={outputs.readable(item)}" for key, item in row.items()) for row in value]
+        else:
+            lines.append(f"  {name}: {outputs.readable(value)}")
+    return "\n".join(lines)
+
+
+def _columns(rows: list[tuple[str, str, str]]) -> str:
+    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    return "\n".join(f"  {label:{first}}  {value:>{second}} {unit}".rstrip() for label, value, unit in rows)
+
+
+def _print_table(name: str, words: list[str]) -> None:
+    if words not in ([], ["--json"]):
+        raise UsageError(f"{shorten(words[0])} is not an option of {name}; allowed: --json")
+    records = TABLES[name]()
+    if words:
+        print(json.dumps([record.model_dump(mode="json") for record in records.values()], ensure_ascii=False))
+        return
+    width = max(map(len, records))
+    for key, record in records.items():
+        print(f"{key:{width}}  {record.summary}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+"""The ordered list of rooms: ``app.py``, the command line and the tests all read it."""
+
+from __future__ import annotations
+
+from calculators import hardware, home, ttft
+from calculators.room import Calculator, Room
+
+ROOMS: tuple[Room, ...] = (home.ROOM, ttft.ROOM, hardware.ROOM)
+"""Every page, in the order of the navigation; the first is the front page."""
+
+CALCULATORS: dict[str, Calculator] = {room.name: room for room in ROOMS if isinstance(room, Calculator)}
+"""Every calculator by name, in the same order."""

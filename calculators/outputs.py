@@ -1,0 +1,86 @@
+"""What a result is: a frozen dataclass whose fields say what they are and in which unit.
+
+The field's name carries its unit (``mean_ttft_ms``); :func:`output` adds what a person reads. From it come the
+table of the command line, the JSON keys, the data table of a page and the rows of a CSV file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one figure of a result is.
+
+    Attributes
+    ----------
+    label : str
+        What a person reads.
+    unit : str
+        The unit, empty for a pure number.
+    help : str
+        How it is meant, where the label leaves that open.
+    """
+
+    label: str
+    unit: str = ""
+    help: str = ""
+
+
+def output(label: str, unit: str = "", help: str = "", **kwargs: Any) -> Any:  # noqa: A002 - as for inputs
+    """Declare one figure of a result as a dataclass field."""
+    return field(metadata={"output": Output(label, unit, help)}, **kwargs)
+
+
+@cache
+def declared(result: type) -> Mapping[str, Output]:
+    """Return the figures that the dataclass ``result`` declares, by name, in the order of declaration."""
+    return {f.name: f.metadata["output"] for f in fields(result) if "output" in f.metadata}
+
+
+def as_dict(result: Any) -> dict[str, Any]:
+    """Return the declared figures by name, ready for JSON: a number that does not exist is ``None``, never NaN."""
+    return {name: _plain(getattr(result, name)) for name in declared(type(result))}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        return as_dict(value)
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def readable(value: object) -> str:
+    """Return a figure as a person reads it: six significant digits, thousands apart, a dash for none.
+
+    >>> readable(1234567.0), readable(14.0662071), readable(None), readable(True)
+    ('1,234,570', '14.0662', '–', 'yes')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return _readable_float(value)
+    return str(value)
+
+
+def _readable_float(value: float) -> str:
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(value)))
+    if not -5 <= exponent < 9:
+        return f"{value:.5e}"
+    decimals = max(0, 5 - exponent)
+    text = f"{round(value, 5 - exponent):,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,53 @@
+"""What the catalog knows of a page and of a calculator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """One page of the app.
+
+    Attributes
+    ----------
+    name : str
+        Its folder, the path in a link and the word on the command line.
+    title : str
+        What stands in the navigation and above the page.
+    question : str
+        The question that it answers, in one sentence.
+    icon : str
+        A Material symbol, ``:material/…:``.
+    inputs : type
+        The dataclass of everything that a link to it carries.
+    """
+
+    name: str
+    title: str
+    question: str
+    icon: str
+    inputs: type
+
+    @property
+    def page(self) -> str:
+        """The page's file, relative to the root of the project."""
+        return f"calculators/{self.name}/page.py"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calculator(Room):
+    """A room that computes.
+
+    Attributes
+    ----------
+    compute : callable
+        Inputs to result, a frozen dataclass of :func:`~calculators.outputs.output` fields with ``warnings``.
+    check : callable or None
+        Inputs to the result of the simulation that stands beside the formula.
+    """
+
+    compute: Callable[[Any], Any]
+    check: Callable[[Any], Any] | None = None

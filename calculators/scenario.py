@@ -1,0 +1,215 @@
+"""The inputs that calculators share: traffic, how a prompt is served, the target, the step-time assumptions.
+
+Each group is a dataclass; a calculator's own inputs class inherits the groups that it uses, so its command line,
+its JSON and its links carry those and no others. :class:`Scenario` is all of them: the sidebar, which every page
+shows, so that moving between pages keeps it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import hardware_db
+from calculators.inputs import choice, integer, number
+
+FROM_SET = "from the set of assumptions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """How many requests arrive. Arrivals are Poisson."""
+
+    rate: float = number(
+        "Arrival rate",
+        unit="requests/s",
+        low=0.001,
+        high=1e6,
+        default=50,
+        step=1,
+        symbol="R",
+        help="Mean rate of requests at one instance. Arrivals are Poisson: independent of each other.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """How long one prompt occupies an instance: typed in, or computed from model, accelerator and prompt."""
+
+    service_ms: float | None = number(
+        "Service time",
+        unit="ms",
+        low=0.001,
+        high=1e7,
+        default=None,
+        step=1,
+        symbol="D",
+        empty="computed from model, accelerator and prompt",
+        help="Time to prefill one prompt, alone on an instance. Leave it empty to have it computed; type a "
+        "measured value to use that instead.",
+    )
+    model: str = choice(
+        "Model",
+        options=hardware_db.models(),
+        default="llama-3.1-8b",
+        listed_by="python -m calculators models",
+        help="The model whose prompts are prefilled. Its shape and sources are on the hardware page.",
+    )
+    accelerator: str = choice(
+        "Accelerator",
+        options=hardware_db.accelerators(),
+        default="h100-sxm",
+        listed_by="python -m calculators hardware",
+        help="The chip that one instance runs on, or several of it (tensor parallel).",
+    )
+    prompt_tokens: int = integer(
+        "Prompt length",
+        unit="tokens",
+        low=1,
+        high=2_000_000,
+        default=512,
+        step=64,
+        symbol="p",
+        help="Tokens to prefill for each request, not counting those found in a prefix cache.",
+    )
+    cached_tokens: int = integer(
+        "Cached prefix",
+        unit="tokens",
+        low=0,
+        high=2_000_000,
+        default=0,
+        step=64,
+        symbol="h",
+        help="Tokens before the prompt whose keys and values are cached: attended to, not computed again.",
+    )
+    tp: int = integer(
+        "Tensor parallel degree",
+        unit="accelerators",
+        low=1,
+        high=128,
+        default=1,
+        step=1,
+        symbol="K",
+        help="How many accelerators share each layer of one instance. Each layer then costs two all-reduces.",
+    )
+    tp_link: str | None = choice(
+        "Link between them",
+        options=hardware_db.links(),
+        default=None,
+        empty="the accelerator's own scale-up link",
+        listed_by="python -m calculators links",
+        help="What carries the all-reduces of tensor parallelism, if not the accelerator's own scale-up link.",
+    )
+    weight_dtype: str = choice(
+        "Weights stored as",
+        options=hardware_db.WEIGHT_FORMATS,
+        default="bf16",
+        help="Format of the weights in memory: it sets the bytes that are read, and whether they fit.",
+    )
+    compute_dtype: str | None = choice(
+        "Products computed in",
+        options=hardware_db.COMPUTE_DTYPES,
+        default=None,
+        empty="the data type that goes with the weights' format",
+        help="Data type of the matrix products: it sets the peak rate. A chip without it is an error, not a guess.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstTokenTarget:
+    """What the time to the first token must not exceed, and for which share of the requests."""
+
+    ttft_slo_ms: float = number(
+        "TTFT target",
+        unit="ms",
+        low=0.001,
+        high=1e8,
+        default=100,
+        step=10,
+        symbol="T",
+        help="Service-level objective for the time from a request's arrival to its first token.",
+    )
+    slo_statistic: str = choice(
+        "Target holds for",
+        options=("percentile", "mean"),
+        default="percentile",
+        help="Whether the target is set on a percentile of the TTFT or on its mean.",
+    )
+    percentile: float = number(
+        "Percentile",
+        unit="%",
+        low=1,
+        high=99.99,
+        default=90,
+        step=1,
+        symbol="p",
+        help="The share of requests that must meet the target: 90 means that nine in ten do.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumptions:
+    """The named set of step-time assumptions, and what of it is overridden."""
+
+    assumptions: str = choice(
+        "Step-time assumptions",
+        options=hardware_db.assumptions(),
+        default="course",
+        listed_by="python -m calculators assumptions",
+        help="A named set of efficiencies and overheads. What is typed in below replaces its values one by one.",
+    )
+    compute_efficiency: float | None = number(
+        "Compute efficiency",
+        low=0.01,
+        high=1,
+        default=None,
+        step=0.05,
+        symbol="\\eta_c",
+        empty=FROM_SET,
+        help="Share of the dense peak rate that matrix products reach.",
+    )
+    memory_efficiency: float | None = number(
+        "Memory efficiency",
+        low=0.01,
+        high=1,
+        default=None,
+        step=0.05,
+        symbol="\\eta_m",
+        empty=FROM_SET,
+        help="Share of the memory bandwidth that reads and writes reach.",
+    )
+    step_overhead_ms: float | None = number(
+        "Step overhead",
+        unit="ms",
+        low=0,
+        high=1000,
+        default=None,
+        step=0.1,
+        symbol="t_0",
+        empty=FROM_SET,
+        help="What every step costs before it computes anything: scheduling, launches, sampling.",
+    )
+    allreduce_latency_us: float | None = number(
+        "All-reduce latency",
+        unit="µs",
+        low=0,
+        high=100_000,
+        default=None,
+        step=1,
+        symbol="t_a",
+        empty=FROM_SET,
+        help="What one all-reduce costs beside moving its bytes. It counts only with tensor parallelism.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario(Assumptions, FirstTokenTarget, Service, Traffic):
+    """Every shared input: what the sidebar holds."""
+
+
+GROUPS: tuple[tuple[str, type], ...] = (
+    ("Traffic", Traffic),
+    ("Service", Service),
+    ("Target", FirstTokenTarget),
+    ("Assumptions", Assumptions),
+)
+"""The groups in the order in which the sidebar draws them, with their headings."""

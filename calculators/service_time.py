@@ -1,0 +1,227 @@
+"""How long one prompt occupies an instance: typed in, or from the step-time model on real figures.
+
+This is where a calculator looks up what the formulas take as plain numbers: the model's shape, the accelerator's
+rates, the link and the named assumptions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import hardware_db
+from calculators.inputs import InputError, InputErrors
+from calculators.outputs import output
+from calculators.scenario import Assumptions, Service
+from formulas import step_time as step
+from formulas.experts import DISTINCT_EXPERTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefillInputs(Assumptions, Service):
+    """What the time of a prefill depends on."""
+
+
+@dataclass(frozen=True)
+class StepBreakdown:
+    """What a computed prefill is made of, on each of the accelerators that share it."""
+
+    compute_ms: float = output("Compute", "ms", "Matrix products and attention at the rate reached")
+    memory_ms: float = output("Memory", "ms", "Weights and KV cache read and written; runs beside compute")
+    collectives_ms: float = output("Collectives", "ms", "All-reduces of tensor parallelism")
+    overhead_ms: float = output("Overhead", "ms", "Scheduling, launches, sampling")
+    bound: str = output("Bound by", "", "Compute or memory: the longer of the two counts")
+    tflop: float = output("Work", "TFLOP", "Floating-point operations of one prefill")
+    weights_gb: float = output("Weights read", "GB", "Bytes of weights that one prefill touches, all ranks together")
+
+
+@dataclass(frozen=True)
+class PrefillTime:
+    """The time of one prefill and what stands behind it.
+
+    Attributes
+    ----------
+    service_ms : float
+        The service time in ms.
+    parts : StepBreakdown or None
+        What it is made of, ``None`` if it was typed in.
+    fits : bool or None
+        Whether the weights fit in the memory of the accelerators, ``None`` if the service time was typed in.
+    warnings : tuple of str
+        Sentences about what a person should know before using the number.
+    """
+
+    service_ms: float
+    parts: StepBreakdown | None
+    fits: bool | None
+    warnings: tuple[str, ...]
+
+
+def assumptions_of(inputs: Assumptions) -> hardware_db.StepAssumptions:
+    """Return the named set of assumptions with the values that the inputs override."""
+    chosen = hardware_db.assumptions()[inputs.assumptions]
+    overrides = {
+        name: value
+        for name in ("compute_efficiency", "memory_efficiency", "step_overhead_ms", "allreduce_latency_us")
+        if (value := getattr(inputs, name)) is not None
+    }
+    return chosen.model_copy(update=overrides)
+
+
+def compute_dtype_of(inputs: Service) -> str:
+    """Return the data type of the matrix products: the one typed in, or the one that goes with the weights."""
+    return inputs.compute_dtype or hardware_db.compute_dtype(inputs.weight_dtype)
+
+
+def prefill_time(inputs: PrefillInputs) -> PrefillTime:
+    """Return the time of one prefill on one instance.
+
+    Raises
+    ------
+    InputErrors
+        If the accelerator does not have the data type, or not the link that the tensor parallel degree needs.
+    """
+    if inputs.service_ms is not None:
+        return PrefillTime(inputs.service_ms, None, None, ())
+    machine = machine_of(inputs)
+    load = prefill_load(inputs, inputs.prompt_tokens)
+    time = step.step_time(load, machine)
+    parts = StepBreakdown(
+        compute_ms=1e3 * time.compute_s,
+        memory_ms=1e3 * time.memory_s,
+        collectives_ms=1e3 * time.collectives_s,
+        overhead_ms=1e3 * time.overhead_s,
+        bound=str(time.bound),
+        tflop=load.flops / 1e12,
+        weights_gb=load.weight_bytes / 1e9,
+    )
+    fits, warnings = _fit(inputs)
+    return PrefillTime(1e3 * time.total_s, parts, fits, (*warnings, *_shape_warnings(inputs)))
+
+
+def prefill_times_ms(inputs: PrefillInputs, prompt_tokens: Any) -> Any:
+    """Return the times in ms of prefills of several lengths (array, tokens), other things as in ``inputs``."""
+    tokens = np.asarray(prompt_tokens, dtype=float)
+    if inputs.service_ms is not None:
+        return np.full(tokens.shape, inputs.service_ms)
+    return 1e3 * step.step_time(prefill_load(inputs, tokens), machine_of(inputs)).total_s
+
+
+def prefill_load(inputs: PrefillInputs, prompt_tokens: Any) -> step.StepLoad:
+    """Return what one prefill of ``prompt_tokens`` (number or array) has to compute, read and write."""
+    model = hardware_db.models()[inputs.model]
+    assumed = assumptions_of(inputs)
+    parameters = model.parameters
+    every_token = parameters.matmul_active - parameters.lm_head
+    logits = prompt_tokens if assumed.lm_head_tokens == "every" else 1
+    flops = step.matmul_flops(every_token, prompt_tokens) + step.matmul_flops(parameters.lm_head, logits)
+    for group in model.attention_groups:
+        pairs = step.attended_pairs(prompt_tokens, inputs.cached_tokens, group.window_tokens)
+        flops = flops + step.attention_flops(group.layers, group.heads, group.qk_head_dim, group.v_head_dim, pairs)
+    written = prompt_tokens if assumed.counts_kv_writes else 0
+    kv_bytes = KV_BYTES * (model.kv_elements(inputs.cached_tokens) + model.kv_elements_per_token * written)
+    return step.StepLoad(
+        flops=flops,
+        weight_bytes=_weights_touched(model, inputs.weight_dtype, prompt_tokens),
+        kv_bytes=kv_bytes,
+        kv_shards=model.kv_shards(inputs.tp),
+        tokens=prompt_tokens,
+        hidden=model.hidden,
+        layers=model.layers,
+    )
+
+
+KV_BYTES = 2
+"""Bytes of one element of the KV cache: BF16."""
+
+
+def _weights_touched(model: hardware_db.Model, weight_dtype: str, tokens: Any) -> Any:
+    dense = model.dense_weight_bytes(weight_dtype)
+    if not model.experts:
+        return dense + 0 * tokens
+    touched = DISTINCT_EXPERTS(experts=model.experts, experts_per_token=model.experts_per_token, tokens=tokens)
+    return dense + model.moe_layers * touched * model.expert_bytes(weight_dtype)
+
+
+def machine_of(inputs: PrefillInputs) -> step.Machine:
+    """Return the accelerators that share one instance, with the assumptions on what they reach.
+
+    Raises
+    ------
+    InputErrors
+        As for :func:`prefill_time`.
+    """
+    accelerator = hardware_db.accelerators()[inputs.accelerator]
+    assumed = assumptions_of(inputs)
+    try:
+        peak_flops = accelerator.peak_flops(compute_dtype_of(inputs))
+    except hardware_db.UnsupportedDataType as error:
+        name = "compute_dtype" if inputs.compute_dtype else "weight_dtype"
+        advice = "" if inputs.compute_dtype else " Weights stored in it can be computed in another: set compute_dtype."
+        raise InputErrors([InputError(name, getattr(inputs, name), f"{error}{advice}")]) from None
+    return step.Machine(
+        peak_flops=peak_flops,
+        memory_bandwidth=accelerator.memory_bandwidth_bytes_s,
+        tp=inputs.tp,
+        link_bytes_s=_link_bytes_s(inputs, accelerator),
+        compute_efficiency=assumed.compute_efficiency,
+        memory_efficiency=assumed.memory_efficiency,
+        allreduce_latency_s=1e-6 * assumed.allreduce_latency_us,
+        overhead_s=1e-3 * assumed.step_overhead_ms,
+        link_efficiency=assumed.link_efficiency,
+    )
+
+
+def _link_bytes_s(inputs: PrefillInputs, accelerator: hardware_db.Accelerator) -> float | None:
+    if inputs.tp == 1:
+        return None
+    if inputs.tp_link is not None:
+        return hardware_db.links()[inputs.tp_link].bytes_s
+    own = accelerator.group_bandwidth_bytes_s(inputs.tp)
+    if own is None:
+        sentence = f"{accelerator.name} has no scale-up link in the database; name the link with tp_link, or use tp = 1"
+        raise InputErrors([InputError("tp", inputs.tp, sentence)])
+    if accelerator.scale_up_domain is not None and inputs.tp > accelerator.scale_up_domain:
+        sentence = (
+            f"the scale-up link of {accelerator.name} joins {accelerator.scale_up_domain} accelerators; "
+            "use at most so many, or name the link that joins more with tp_link"
+        )
+        raise InputErrors([InputError("tp", inputs.tp, sentence)])
+    return own
+
+
+def _fit(inputs: Service) -> tuple[bool, tuple[str, ...]]:
+    model = hardware_db.models()[inputs.model]
+    accelerator = hardware_db.accelerators()[inputs.accelerator]
+    needed_gb = model.weight_bytes(inputs.weight_dtype) / 1e9
+    present_gb = accelerator.memory_bytes * inputs.tp / 1e9
+    if needed_gb <= present_gb:
+        return True, ()
+    fewest = int(np.ceil(needed_gb / (present_gb / inputs.tp)))
+    return False, (
+        f"Does not fit: the weights of {model.id} take {needed_gb:.1f} GB in {inputs.weight_dtype}, and "
+        f"{inputs.tp} × {accelerator.name} has {present_gb:.1f} GB. The times are what the arithmetic gives if it "
+        f"did. Use tp = {fewest} or more, or a smaller weight format.",
+    )
+
+
+def _shape_warnings(inputs: Service) -> tuple[str, ...]:
+    model = hardware_db.models()[inputs.model]
+    accelerator = hardware_db.accelerators()[inputs.accelerator]
+    found = []
+    context = inputs.prompt_tokens + inputs.cached_tokens
+    if context > model.max_context:
+        found.append(f"{model.id} takes at most {model.max_context:,} tokens of context; this is {context:,}.")
+    if any(group.heads % inputs.tp for group in model.attention_groups):
+        heads = " and ".join(str(h) for h in sorted({group.heads for group in model.attention_groups}))
+        found.append(f"tp = {inputs.tp} does not divide the {heads} attention heads of {model.id}.")
+    if accelerator.announced:
+        found.append(f"{accelerator.name} is announced; its figures rest on announcements, not on measurements.")
+    return tuple(found)
+
+
+def with_service_ms(inputs: Any, service_ms: float) -> Any:
+    """Return the same inputs with the service time typed in, so that it is not computed again."""
+    return replace(inputs, service_ms=service_ms)

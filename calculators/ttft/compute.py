@@ -1,0 +1,221 @@
+"""Inputs to result: the exact M/D/1 time to first token, the rate a target allows, the instances a rate needs.
+
+A prefill instance that serves equal prompts one at a time, first come first served, under Poisson arrivals is an
+M/D/1 queue (lecture 4.1; DistServe, section 3.1, equation 1). No Streamlit, no Plotly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calculators.inputs import Number, as_dict, declared, integer
+from calculators.outputs import output
+from calculators.scenario import FirstTokenTarget, Traffic
+from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, assumptions_of, prefill_time
+from formulas.queueing import md1
+
+PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
+"""The percentiles that every answer reports, by the beginning of their key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TtftInputs(PrefillInputs, FirstTokenTarget, Traffic):
+    """What the time to first token depends on, and how large the simulation beside it is."""
+
+    customers: int = integer(
+        "Simulated requests",
+        low=10_000,
+        high=5_000_000,
+        default=1_000_000,
+        step=100_000,
+        help="How many requests the simulation serves after its warm-up.",
+    )
+    seed: int = integer(
+        "Seed", low=0, high=2**31 - 1, default=1, step=1, help="The same seed gives the same simulation again."
+    )
+
+
+@dataclass(frozen=True)
+class TtftResult:
+    """The answer. A time that does not exist is ``None``; ``verdict`` and ``warnings`` say why."""
+
+    service_ms: float = output("Service time", "ms", "One prompt alone on the instance")
+    utilization: float = output("Utilization", "", "Share of the time that the instance is busy")
+    stable: bool = output("Steady state", "", "Exists only below utilization 1")
+    mean_wait_ms: float | None = output("Mean wait", "ms")
+    mean_ttft_ms: float | None = output("Mean TTFT", "ms")
+    p50_ttft_ms: float | None = output("P50 TTFT", "ms")
+    p90_ttft_ms: float | None = output("P90 TTFT", "ms")
+    p95_ttft_ms: float | None = output("P95 TTFT", "ms")
+    p99_ttft_ms: float | None = output("P99 TTFT", "ms")
+    p999_ttft_ms: float | None = output("P99.9 TTFT", "ms")
+    target_ttft_ms: float | None = output("TTFT held against the target", "ms")
+    max_rate: float | None = output("Highest rate within the target", "requests/s", "For one instance")
+    instances: int | None = output("Instances needed", "", "For this rate, split at random")
+    verdict: str = output("Verdict", "", "meets, misses, too_slow_unloaded, unstable or does_not_fit")
+    service: StepBreakdown | None = output("What the service time is made of")
+    warnings: tuple[str, ...] = ()
+
+
+def compute(inputs: TtftInputs) -> TtftResult:
+    """Return the time to first token of one instance, the rate its target allows, and the instances needed.
+
+    Raises
+    ------
+    InputErrors
+        If the accelerator does not have the data type or the link that the inputs ask for.
+    """
+    service = prefill_time(inputs)
+    utilization = inputs.rate * service.service_ms / 1e3
+    stable = utilization < 1
+    levels = np.array([*PERCENTILES.values(), inputs.percentile]) / 100
+    times: list[float | None] = [None] * (2 + len(levels))
+    if stable:
+        waits = [md1.mean_wait(utilization), *md1.wait_quantile(levels, utilization)]
+        mean_wait, *ttft = (float(wait) * service.service_ms for wait in waits)
+        times = [mean_wait, mean_wait + service.service_ms, *(wait + service.service_ms for wait in ttft)]
+    mean_ttft, percentile_ttft = times[1], times[-1]
+    target_ttft = mean_ttft if inputs.slo_statistic == "mean" else percentile_ttft
+    max_rate = max_rate_within_target(inputs, service.service_ms) if service.fits is not False else None
+    verdict = _verdict(inputs, service, target_ttft)
+    return TtftResult(
+        service.service_ms,
+        utilization,
+        stable,
+        *times[:-1],
+        target_ttft,
+        max_rate,
+        None if max_rate is None else max(1, math.ceil(inputs.rate / max_rate - 1e-9)),
+        verdict,
+        service.parts,
+        (*_sentences(inputs, service, verdict), *service.warnings),
+    )
+
+
+def max_rate_within_target(inputs: FirstTokenTarget, service_ms: float) -> float | None:
+    """Return the highest rate [requests/s] at which one instance meets the target, or ``None`` if no rate does."""
+    wait_limit = inputs.ttft_slo_ms / service_ms - 1
+    if wait_limit < 0:
+        return None
+    if inputs.slo_statistic == "mean":
+        utilization = md1.max_utilization_for_mean(wait_limit)
+    else:
+        utilization = md1.max_utilization(wait_limit, inputs.percentile / 100)
+    rate = 1e3 * float(utilization) / service_ms
+    return rate or None
+
+
+def statistic(inputs: FirstTokenTarget) -> str:
+    """Return what the target is set on, as it stands in a sentence: ``P90 TTFT`` or ``mean TTFT``."""
+    return "mean TTFT" if inputs.slo_statistic == "mean" else f"P{inputs.percentile:g} TTFT"
+
+
+def _verdict(inputs: TtftInputs, service: PrefillTime, target_ttft: float | None) -> str:
+    if service.fits is False:
+        return "does_not_fit"
+    if service.service_ms > inputs.ttft_slo_ms:
+        return "too_slow_unloaded"
+    if target_ttft is None:
+        return "unstable"
+    return "meets" if target_ttft <= inputs.ttft_slo_ms else "misses"
+
+
+def _sentences(inputs: TtftInputs, service: PrefillTime, verdict: str) -> tuple[str, ...]:
+    found = []
+    utilization = inputs.rate * service.service_ms / 1e3
+    if utilization >= 1:
+        found.append(
+            f"Unstable: at {inputs.rate:g} requests/s the utilization is {utilization:.4g}; from 1 on there is no steady "
+            f"state, and the queue grows without end. One instance serves less than {1e3 / service.service_ms:.4g} "
+            "requests/s."
+        )
+    if verdict == "too_slow_unloaded":
+        found.append(
+            f"Too slow even unloaded: one prompt takes {service.service_ms:.4g} ms and the target is "
+            f"{inputs.ttft_slo_ms:g} ms. More instances cannot help; a shorter prompt, more tensor parallelism or a "
+            "faster accelerator can."
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """TTFT against rate: arrays of equal length, from an idle instance to just below its capacity."""
+
+    rate: NDArray[np.float64] = output("Arrival rate", "requests/s")
+    utilization: NDArray[np.float64] = output("Utilization")
+    mean_ttft_ms: NDArray[np.float64] = output("Mean TTFT", "ms")
+    p50_ttft_ms: NDArray[np.float64] = output("P50 TTFT", "ms")
+    p90_ttft_ms: NDArray[np.float64] = output("P90 TTFT", "ms")
+    p95_ttft_ms: NDArray[np.float64] = output("P95 TTFT", "ms")
+    p99_ttft_ms: NDArray[np.float64] = output("P99 TTFT", "ms")
+    p999_ttft_ms: NDArray[np.float64] = output("P99.9 TTFT", "ms")
+
+
+def sweep(service_ms: float, points: int = 200) -> Sweep:
+    """Return TTFT against rate for an instance with that service time.
+
+    The points stand close together near the capacity, where the curves bend: utilization runs evenly in
+    -log(1 - utilization) up to 0.995.
+    """
+    utilization = -np.expm1(-np.linspace(0, -math.log(0.005), points))
+    levels = np.array(list(PERCENTILES.values()))[:, None] / 100
+    percentiles = service_ms * (1 + md1.wait_quantile(levels, utilization[None, :]))
+    mean = service_ms * (1 + md1.mean_wait(utilization))
+    return Sweep(1e3 * utilization / service_ms, utilization, mean, *percentiles)
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How the TTFT that is held against the target answers to one input."""
+
+    name: str = output("Input")
+    label: str = output("Quantity")
+    value: float = output("Value")
+    elasticity: float = output("Elasticity", "", "Percent of TTFT for one percent of the input")
+
+
+def sensitivities(inputs: TtftInputs) -> tuple[Sensitivity, ...]:
+    """Return the elasticity of the TTFT held against the target in every input it depends on, largest first.
+
+    By central differences of one part in a thousand on either side, through the whole calculation. Empty where
+    there is no steady state. A quantity of whole numbers (prompt length) is treated as continuous.
+    """
+    base = compute(inputs)
+    if base.target_ttft_ms is None:
+        return ()
+    found = [
+        Sensitivity(name, declaration.label, value, slope)
+        for name, declaration, value in _continuous_inputs(inputs)
+        if (slope := _elasticity(inputs, name, value)) is not None and slope != 0
+    ]
+    return tuple(sorted(found, key=lambda one: -abs(one.elasticity)))
+
+
+def _continuous_inputs(inputs: TtftInputs) -> list[tuple[str, Number, float]]:
+    values = as_dict(inputs)
+    names = ["rate", "service_ms"]
+    if inputs.service_ms is None:
+        assumed = assumptions_of(inputs)
+        names = ["rate", "prompt_tokens", "compute_efficiency", "memory_efficiency", "step_overhead_ms"]
+        names += ["allreduce_latency_us"] if inputs.tp > 1 else []
+        values |= {name: getattr(assumed, name) for name in names[2:]}
+    known = declared(TtftInputs)
+    return [(name, known[name], float(values[name])) for name in names if values[name]]  # type: ignore[arg-type,misc]
+
+
+def _elasticity(inputs: TtftInputs, name: str, value: float, width: float = 1e-3) -> float | None:
+    ttft = partial(_target_ttft_at, inputs, name)
+    below, above = ttft(value * (1 - width)), ttft(value * (1 + width))
+    if below is None or above is None:
+        return None
+    return math.log(above / below) / math.log((1 + width) / (1 - width))
+
+
+def _target_ttft_at(inputs: TtftInputs, name: str, value: float) -> float | None:
+    return compute(replace(inputs, **{name: value})).target_ttft_ms

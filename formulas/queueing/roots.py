@@ -1,0 +1,114 @@
+r"""Decay rates of queues with equal service times: the roots of :math:`u e^{-u} = \rho e^{-\rho}`.
+
+Every one is a branch of Lambert's function, :math:`u_k = -W_k(-\rho e^{-\rho})`. Branch 0 is :math:`\rho`
+itself, branch -1 the real root above 1, which sets the tail of the wait; the others come in conjugate pairs.
+They are found here by Newton's method rather than by ``scipy.special.lambertw``, which loses half of its
+digits near :math:`\rho = 1` (the branch point) and takes a quarter of a second to import.
+"""
+
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+_SERIES = 1.0 / np.arange(3, 25, 2)
+
+
+def conjugate_excess(utilization: Any) -> Any:
+    r"""Distance :math:`u - 1` of the conjugate utilization from 1, to full relative precision.
+
+    Parameters
+    ----------
+    utilization
+        Utilization, in (0, 1) [].
+
+    Returns
+    -------
+    float or ndarray
+        :math:`u_{-1} - 1 > 0` [].
+
+    Notes
+    -----
+    Solves :math:`\delta - \ln(1 + \delta) = -\ln(1 - \epsilon) - \epsilon` with :math:`\epsilon = 1 - \rho`.
+    The left side is convex, so Newton's method from a point above the root decreases to it.
+
+    Examples
+    --------
+    >>> conjugate_excess(0.5)
+    0.7564312086261697
+    """
+    rho = np.asarray(utilization, dtype=float)
+    level = _minus_log1p(rho - 1.0)
+    delta = level + np.sqrt(2.0 * level)
+    for _ in range(6):
+        delta = delta - (_minus_log1p(delta) - level) * (1.0 + delta) / delta
+    return delta if rho.ndim else float(delta)
+
+
+def conjugate_utilization(utilization: Any) -> Any:
+    r"""Load :math:`u > 1` with :math:`u e^{-u} = \rho e^{-\rho}` [].
+
+    Examples
+    --------
+    >>> conjugate_utilization(0.9)
+    1.107076710
+    """
+    return 1.0 + conjugate_excess(utilization)
+
+
+def complex_roots(utilization: NDArray[np.float64], branches: int) -> NDArray[np.complex128]:
+    r"""Roots with a positive imaginary part, nearest first, along a new last axis.
+
+    Parameters
+    ----------
+    utilization
+        Utilizations, in (0, 1) [].
+    branches
+        How many; each stands for itself and its conjugate.
+    """
+    rho = np.asarray(utilization, dtype=float)[..., np.newaxis]
+    turns = 2j * np.pi * np.arange(1, branches + 1)
+    level = rho - np.log(rho) + turns
+    root = level + np.log(level + np.log(level))
+    for _ in range(3):
+        root = root - (root - np.log(root) - level) * root / (root - 1.0)
+    return root
+
+
+def _minus_log1p(x: Any) -> Any:
+    """``x - log(1 + x)`` without cancellation at small x: log(1 + x) is 2 atanh(x / (2 + x))."""
+    x = np.asarray(x, dtype=float)
+    s = x / (2.0 + x)
+    square = np.where(np.abs(x) < 0.3, s * s, 0.0)
+    tail = np.polynomial.polynomial.polyval(square, _SERIES)
+    return np.where(np.abs(x) < 0.3, x * s - 2.0 * s**3 * tail, x - np.log1p(x))
+
+
+class ConjugateUtilization(sp.Function):  # type: ignore[misc]
+    r"""SymPy's view of :func:`conjugate_utilization`, drawn as :math:`u(\rho)`.
+
+    Examples
+    --------
+    >>> ConjugateUtilization(sp.Rational(1, 2)).evalf(20)
+    1.7564312086261696770
+    """
+
+    is_positive = True
+    _imp_ = staticmethod(conjugate_utilization)
+
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Differentiate ``u exp(-u) = rho exp(-rho)`` implicitly."""
+        del argindex
+        rho = self.args[0]
+        return self / rho * (1 - rho) / (1 - self)
+
+    def _eval_rewrite_as_LambertW(self, rho: sp.Expr, **_: Any) -> sp.Expr:
+        return -sp.LambertW(-rho * sp.exp(-rho), -1)
+
+    def _eval_evalf(self, prec: int) -> sp.Expr:
+        return self.rewrite(sp.LambertW)._eval_evalf(2 * prec)._eval_evalf(prec)
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        power = f"^{{{exp}}}" if exp else ""
+        return rf"u{power}\left({printer.doprint(self.args[0])}\right)"
