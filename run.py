@@ -205,7 +205,7 @@ def ensure_browser() -> str | None:
             return found
     hint = " ".join(BROWSER_INSTALLS[manager][-1]) if manager else "from its website"
     say(
-        f"no Chromium or Chrome here: the browser tests are SKIPPED. "
+        "no Chromium or Chrome here: the browser tests are SKIPPED. "
         f"To run them, install one ({hint}) or set CHROMIUM to its path."
     )
     return None

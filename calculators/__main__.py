@@ -12,18 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
-import hardware_db
 from calculators import catalog, links, outputs
+from calculators.hardware import tables
 from calculators.inputs import Input, InputErrors, as_dict, declared, did_you_mean, shorten
 from calculators.room import Calculator
 
-TABLES: Mapping[str, Any] = {
-    "hardware": hardware_db.accelerators,
-    "links": hardware_db.links,
-    "models": hardware_db.models,
-    "assumptions": hardware_db.assumptions,
-}
-"""What of the database can be printed, by the word on the command line."""
+TABLES = {"hardware" if name == "accelerators" else name: name for name in tables.TABLES}
+"""The database's table that each word on the command line prints."""
 
 
 class UsageError(ValueError):
@@ -76,7 +71,7 @@ def _overview() -> str:
     lines = ["python -m calculators NAME [--input VALUE …] [--json] [--check]", "", "Calculators (NAME --help lists the inputs):"]
     lines += [f"  {name:{width}}  {each.question}" for name, each in catalog.CALCULATORS.items()]
     lines += ["", "Tables of the hardware database (with --json, every field and source):"]
-    lines += [f"  {name:{width}}  {len(table())} records" for name, table in TABLES.items()]
+    lines += [f"  {name:{width}}  {len(tables.TABLES[table]())} records" for name, table in TABLES.items()]
     lines += ["", "A link from the app works as NAME too, in quotes: 'ttft?v=1&rate=16&…'"]
     return "\n".join(lines)
 
@@ -164,7 +159,9 @@ def _flag_help(declaration: Input) -> str:
 def _for_people(calculator: Calculator, report: dict[str, Any], result: Any) -> str:
     known = declared(calculator.inputs)
     rows = [
-        (known[name].label, outputs.readable(value) if value is not None else f"({known[name].empty})", known[name].unit)
+        (known[name].label, f"({known[name].empty})", "")
+        if value is None
+        else (known[name].label, outputs.readable(value), known[name].unit)
         for name, value in report["inputs"].items()
     ]
     figures = outputs.declared(type(result))
@@ -199,13 +196,15 @@ def _columns(rows: list[tuple[str, str, str]]) -> str:
 def _print_table(name: str, words: list[str]) -> None:
     if words not in ([], ["--json"]):
         raise UsageError(f"{shorten(words[0])} is not an option of {name}; allowed: --json")
-    records = TABLES[name]()
+    records = list(tables.TABLES[TABLES[name]]().values())
     if words:
-        print(json.dumps([record.model_dump(mode="json") for record in records.values()], ensure_ascii=False))
+        print(json.dumps([record.model_dump(mode="json") for record in records], ensure_ascii=False))
         return
-    width = max(map(len, records))
-    for key, record in records.items():
-        print(f"{key:{width}}  {record.summary}")
+    columns = tables.columns(TABLES[name], records)
+    texts = [[title, *map(outputs.readable, values)] for title, values in columns.items()]
+    widths = [max(map(len, column)) for column in texts]
+    for row in zip(*texts, strict=True):
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 if __name__ == "__main__":

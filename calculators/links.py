@@ -6,7 +6,7 @@ later release: ``ttft?v=1&rate=16&service_ms=50&…``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -103,19 +103,3 @@ def _in_use(declaration: Input, value: Value) -> str:
     if value is None or value == "":
         return f"In use: none ({declaration.empty})." if declaration.empty else "In use: none."
     return f"In use: {declaration.format(value)} {declaration.unit}".rstrip() + "."
-
-
-def inputs_of(classes: Iterable[type]) -> dict[str, Input]:
-    """Return the inputs that several dataclasses declare, by name.
-
-    Raises
-    ------
-    ValueError
-        If two of them declare different inputs under one name.
-    """
-    merged: dict[str, Input] = {}
-    for inputs in classes:
-        for name, declaration in declared(inputs).items():
-            if merged.setdefault(name, declaration) != declaration:
-                raise ValueError(f"two inputs are called {name!r}")
-    return merged

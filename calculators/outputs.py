@@ -7,7 +7,7 @@ table of the command line, the JSON keys, the data table of a page and the rows 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any
@@ -46,6 +46,22 @@ def declared(result: type) -> Mapping[str, Output]:
 def as_dict(result: Any) -> dict[str, Any]:
     """Return the declared figures by name, ready for JSON: a number that does not exist is ``None``, never NaN."""
     return {name: _plain(getattr(result, name)) for name in declared(type(result))}
+
+
+def columns_of(result: Any) -> dict[str, Any]:
+    """Return the arrays of a result by title with unit: ``Mean TTFT (ms)``."""
+    return {title: getattr(result, name) for name, title in titles(type(result)).items()}
+
+
+def rows_of(results: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return several results of one type as columns by title with unit, a row for each."""
+    return {title: [getattr(row, name) for row in results] for name, title in titles(type(results[0])).items()}
+
+
+@cache
+def titles(result: type) -> Mapping[str, str]:
+    """Return the title of each declared figure, with its unit: ``Mean TTFT (ms)``."""
+    return {name: f"{each.label} ({each.unit})" if each.unit else each.label for name, each in declared(result).items()}
 
 
 def _plain(value: Any) -> Any:

@@ -23,6 +23,8 @@ class Room:
         A Material symbol, ``:material/…:``.
     inputs : type
         The dataclass of everything that a link to it carries.
+    is_front : bool
+        Whether the app opens with it.
     """
 
     name: str
@@ -30,6 +32,12 @@ class Room:
     question: str
     icon: str
     inputs: type
+    is_front: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path of the page in a link: its name, or nothing for the front page."""
+        return "" if self.is_front else self.name
 
     @property
     def page(self) -> str:

@@ -101,13 +101,13 @@ class Service:
     )
     weight_dtype: str = choice(
         "Weights stored as",
-        options=hardware_db.WEIGHT_FORMATS,
+        options=hardware_db.FORMATS,
         default="bf16",
         help="Format of the weights in memory: it sets the bytes that are read, and whether they fit.",
     )
     compute_dtype: str | None = choice(
         "Products computed in",
-        options=hardware_db.COMPUTE_DTYPES,
+        options=hardware_db.DenseTflops.model_fields,
         default=None,
         empty="the data type that goes with the weights' format",
         help="Data type of the matrix products: it sets the peak rate. A chip without it is an error, not a guess.",

@@ -71,8 +71,15 @@ def assumptions_of(inputs: Assumptions) -> hardware_db.StepAssumptions:
 
 
 def compute_dtype_of(inputs: Service) -> str:
-    """Return the data type of the matrix products: the one typed in, or the one that goes with the weights."""
-    return inputs.compute_dtype or hardware_db.compute_dtype(inputs.weight_dtype)
+    """Return the data type of the matrix products: the one typed in, or the one that goes with the weights.
+
+    Weights are not taken to be unpacked to a wider type where a chip lacks theirs: that is for the user to say.
+    """
+    if inputs.compute_dtype:
+        return inputs.compute_dtype
+    native = hardware_db.FORMATS[inputs.weight_dtype].native_compute
+    available = hardware_db.accelerators()[inputs.accelerator].data_types
+    return next((dtype for dtype in native if dtype in available), native[0])
 
 
 def prefill_time(inputs: PrefillInputs) -> PrefillTime:
@@ -118,7 +125,7 @@ def prefill_load(inputs: PrefillInputs, prompt_tokens: Any) -> step.StepLoad:
     logits = prompt_tokens if assumed.lm_head_tokens == "every" else 1
     flops = step.matmul_flops(every_token, prompt_tokens) + step.matmul_flops(parameters.lm_head, logits)
     for group in model.attention_groups:
-        pairs = step.attended_pairs(prompt_tokens, inputs.cached_tokens, group.window_tokens)
+        pairs = _attended_entries(group, prompt_tokens, inputs.cached_tokens)
         flops = flops + step.attention_flops(group.layers, group.heads, group.qk_head_dim, group.v_head_dim, pairs)
     written = prompt_tokens if assumed.counts_kv_writes else 0
     kv_bytes = KV_BYTES * (model.kv_elements(inputs.cached_tokens) + model.kv_elements_per_token * written)
@@ -135,6 +142,14 @@ def prefill_load(inputs: PrefillInputs, prompt_tokens: Any) -> step.StepLoad:
 
 KV_BYTES = 2
 """Bytes of one element of the KV cache: BF16."""
+
+
+def _attended_entries(group: hardware_db.AttentionGroup, new_tokens: Any, cached_tokens: float) -> Any:
+    """Return how many pairs of a query and a cache entry a layer of the group computes."""
+    limits = [group.window_tokens] if group.window_tokens else []
+    limits += [group.selected_entries * group.tokens_per_entry] if group.selected_entries else []
+    pairs = step.attended_pairs(new_tokens, cached_tokens, min(limits, default=None))
+    return pairs / group.tokens_per_entry
 
 
 def _weights_touched(model: hardware_db.Model, weight_dtype: str, tokens: Any) -> Any:

@@ -67,6 +67,28 @@ def variable(name: str, latex: str, unit: str, description: str, **assumptions: 
     return Variable(sp.Symbol(name, **(assumptions or {"positive": True})), latex, unit, description)
 
 
+def equation(left: Any, right: Any) -> sp.Eq:
+    """Equation as written: SymPy neither decides it nor rearranges it."""
+    return sp.Eq(left, right, evaluate=False)
+
+
+def tidy(expression: sp.Expr) -> sp.Expr:
+    """Turn ``-a/(x - 1)`` into ``a/(1 - x)``.
+
+    Examples
+    --------
+    >>> x = sp.Symbol("x")
+    >>> tidy(-3 / (x - 1))
+    3/(1 - x)
+    """
+    result, below = sp.fraction(expression)
+    for factor in sp.Mul.make_args(below):
+        base, power = factor.as_base_exp()
+        turn = base.is_Add and base.as_coeff_Add()[0].is_negative and power.is_integer
+        result = result * (-1) ** power / (-base) ** power if turn else result / factor
+    return result
+
+
 @dataclass(frozen=True)
 class Condition:
     """Part of a domain: a relation in the arguments, and the sentence said where it does not hold."""
@@ -103,6 +125,8 @@ class ClosedForm:
         Conditions under which the formula holds. A positive symbol need not be mentioned.
     derivation
         Function without arguments that returns the steps; called when someone asks.
+    mentions
+        Variables that only the derivation mentions, for their notation.
 
     Examples
     --------
@@ -127,6 +151,7 @@ class ClosedForm:
     source: str
     domain: tuple[Condition, ...] = ()
     derivation: Callable[[], tuple[Step, ...]] | None = None
+    mentions: tuple[Variable, ...] = ()
 
     def __post_init__(self) -> None:
         known = {v.symbol for v in self.arguments}
@@ -179,7 +204,7 @@ class ClosedForm:
         return f"{self.result.latex} = {draw(self.expression, self.notation)}"
 
     def draw(self, equation: sp.Basic) -> str:
-        """LaTeX of another expression or equation (a derivation step, a solution) in this formula's notation."""
+        """LaTeX of a derivation step, a solution or another expression, in this formula's notation."""
         return draw(equation, self.notation)
 
     def substituted(self, *, digits: int = 6, **values: Any) -> str:
@@ -213,7 +238,7 @@ class ClosedForm:
         return _inverse(self, name, solutions[0])
 
     def elasticity(self, name: str) -> ClosedForm:
-        r"""Return the elasticity :math:`\frac{x}{f} \frac{\partial f}{\partial x}`: percent of result per percent of `name`."""
+        r"""Return :math:`\frac{x}{f} \frac{\partial f}{\partial x}`: percent per percent of `name`."""
         self.argument(name)
         return _elasticity(self, name)
 
@@ -231,8 +256,8 @@ class ClosedForm:
 
     @cached_property
     def notation(self) -> Mapping[sp.Symbol, str]:
-        """LaTeX of every symbol, the result's included."""
-        return {v.symbol: v.latex for v in (*self.arguments, self.result)}
+        """LaTeX of every symbol: arguments, result, and what the derivation mentions."""
+        return {v.symbol: v.latex for v in (*self.mentions, *self.arguments, self.result)}
 
     @cached_property
     def _function(self) -> Callable[..., Any]:
@@ -292,7 +317,7 @@ def _compile(symbols: tuple[sp.Symbol, ...], expression: sp.Basic) -> Callable[.
 
 
 def _rational(value: Any) -> sp.Expr:
-    """SymPy number for an int, float (its exact binary fraction), Fraction, decimal string or SymPy number."""
+    """SymPy number of a number or decimal string; a float is the binary fraction that it is."""
     if isinstance(value, sp.Basic):
         return value
     if isinstance(value, Fraction):
@@ -303,7 +328,7 @@ def _rational(value: Any) -> sp.Expr:
 @lru_cache(maxsize=256)
 def _solutions(expression: sp.Expr, result: sp.Symbol, symbol: sp.Symbol) -> tuple[sp.Expr, ...]:
     found = sp.solve(sp.Eq(result, expression), symbol)
-    return tuple(sp.factor(s) for s in found if s.is_real is not False)
+    return tuple(tidy(sp.factor(s)) for s in found if s.is_real is not False)
 
 
 @lru_cache(maxsize=256)
@@ -319,9 +344,7 @@ def _inverse(form: ClosedForm, name: str, solution: sp.Expr) -> ClosedForm:
 @lru_cache(maxsize=256)
 def _elasticity(form: ClosedForm, name: str) -> ClosedForm:
     x = form.argument(name)
-    slope = sp.simplify(x.symbol / form.expression * sp.diff(form.expression, x.symbol))
-    result = variable(
-        "elasticity", rf"\varepsilon_{{{x.latex}}}", "", f"elasticity of the {form.name} in the {x.description}",
-        real=True,
-    )  # fmt: skip
-    return ClosedForm(result.description, result, slope, form.arguments, form.source, form.domain)
+    slope = tidy(sp.simplify(x.symbol / form.expression * sp.diff(form.expression, x.symbol)))
+    meaning = f"elasticity of the {form.name} in the {x.description}"
+    result = variable("elasticity", rf"\varepsilon_{{{x.latex}}}", "", meaning, real=True)
+    return ClosedForm(meaning, result, slope, form.arguments, form.source, form.domain)

@@ -13,7 +13,6 @@ from typing import Any
 
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
-from sympy.printing.precedence import PRECEDENCE
 
 
 class _Printer(LatexPrinter):  # type: ignore[misc]
@@ -23,13 +22,13 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
         super().__init__({"order": "rev-lex", "ln_notation": True, "fold_short_frac": False, **settings})
         self._table = table
 
-    def _print_Symbol(self, expr: sp.Symbol, **_: Any) -> str:
+    def _print_Symbol(self, expr: sp.Symbol, **_: Any) -> str:  # noqa: N802 - SymPy dispatches on it
         text = self._table.get(expr)
         if text is None:
             return str(super()._print_Symbol(expr))
         return rf"\left({text}\right)" if text.startswith("-") else text
 
-    def _print_Add(self, expr: sp.Add, order: str | None = None) -> str:
+    def _print_Add(self, expr: sp.Add, order: str | None = None) -> str:  # noqa: N802
         terms = self._as_ordered_terms(expr, order=order)
         terms.sort(key=lambda term: bool(term.could_extract_minus_sign()))
         drawn = ""
@@ -41,15 +40,12 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
             drawn += (" - " if minus else " + " if drawn else "") + text
         return drawn
 
-    def _print_Float(self, expr: sp.Float) -> str:
+    def _print_Float(self, expr: sp.Float) -> str:  # noqa: N802
         return shown_number(float(expr))
 
-    def parenthesize(self, item: sp.Basic, level: int, is_neg: bool = False, strict: bool = False) -> str:
-        """Parenthesize a number with a power of ten where a product would be."""
-        text = self._table.get(item, "") if isinstance(item, sp.Symbol) else ""
-        if "^" in text and level > PRECEDENCE["Mul"] and not text.startswith("-"):
-            return rf"\left({text}\right)"
-        return str(super().parenthesize(item, level, is_neg, strict))
+    def parenthesize_super(self, s: str) -> str:
+        """Parenthesize a base that shows a power itself, as numbers with a power of ten do; but only once."""
+        return s if s.startswith(r"\left(") else str(super().parenthesize_super(s))
 
 
 def draw(equation: sp.Basic, notation: Mapping[sp.Symbol, str]) -> str:

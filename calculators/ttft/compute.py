@@ -24,7 +24,7 @@ PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TtftInputs(PrefillInputs, FirstTokenTarget, Traffic):
+class TtftInputs(FirstTokenTarget, PrefillInputs, Traffic):
     """What the time to first token depends on, and how large the simulation beside it is."""
 
     customers: int = integer(
@@ -76,9 +76,9 @@ def compute(inputs: TtftInputs) -> TtftResult:
     levels = np.array([*PERCENTILES.values(), inputs.percentile]) / 100
     times: list[float | None] = [None] * (2 + len(levels))
     if stable:
-        waits = [md1.mean_wait(utilization), *md1.wait_quantile(levels, utilization)]
-        mean_wait, *ttft = (float(wait) * service.service_ms for wait in waits)
-        times = [mean_wait, mean_wait + service.service_ms, *(wait + service.service_ms for wait in ttft)]
+        mean_wait = 1e3 * md1.MEAN_WAIT(rate=inputs.rate, service_time=service.service_ms / 1e3)
+        percentiles = service.service_ms * (1 + md1.wait_quantile(levels, utilization))
+        times = [mean_wait, service.service_ms + mean_wait, *map(float, percentiles)]
     mean_ttft, percentile_ttft = times[1], times[-1]
     target_ttft = mean_ttft if inputs.slo_statistic == "mean" else percentile_ttft
     max_rate = max_rate_within_target(inputs, service.service_ms) if service.fits is not False else None
@@ -103,7 +103,7 @@ def max_rate_within_target(inputs: FirstTokenTarget, service_ms: float) -> float
     if wait_limit < 0:
         return None
     if inputs.slo_statistic == "mean":
-        utilization = md1.max_utilization_for_mean(wait_limit)
+        utilization = md1.max_utilization_mean(wait_limit)
     else:
         utilization = md1.max_utilization(wait_limit, inputs.percentile / 100)
     rate = 1e3 * float(utilization) / service_ms
@@ -166,7 +166,7 @@ def sweep(service_ms: float, points: int = 200) -> Sweep:
     utilization = -np.expm1(-np.linspace(0, -math.log(0.005), points))
     levels = np.array(list(PERCENTILES.values()))[:, None] / 100
     percentiles = service_ms * (1 + md1.wait_quantile(levels, utilization[None, :]))
-    mean = service_ms * (1 + md1.mean_wait(utilization))
+    mean = service_ms * md1.MEAN_TTFT(rate=utilization, service_time=1.0)
     return Sweep(1e3 * utilization / service_ms, utilization, mean, *percentiles)
 
 

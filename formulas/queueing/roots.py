@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from mpmath.libmp import prec_to_dps
 from numpy.typing import NDArray
 
 _SERIES = 1.0 / np.arange(3, 25, 2)
@@ -36,10 +37,10 @@ def conjugate_excess(utilization: Any) -> Any:
     Examples
     --------
     >>> conjugate_excess(0.5)
-    0.7564312086261697
+    0.75643120862617
     """
     rho = np.asarray(utilization, dtype=float)
-    level = _minus_log1p(rho - 1.0)
+    level = np.where(rho < 0.5, rho - 1.0 - np.log(rho), _minus_log1p(rho - 1.0))
     delta = level + np.sqrt(2.0 * level)
     for _ in range(6):
         delta = delta - (_minus_log1p(delta) - level) * (1.0 + delta) / delta
@@ -52,7 +53,7 @@ def conjugate_utilization(utilization: Any) -> Any:
     Examples
     --------
     >>> conjugate_utilization(0.9)
-    1.107076710
+    1.1071465029
     """
     return 1.0 + conjugate_excess(utilization)
 
@@ -70,8 +71,8 @@ def complex_roots(utilization: NDArray[np.float64], branches: int) -> NDArray[np
     rho = np.asarray(utilization, dtype=float)[..., np.newaxis]
     turns = 2j * np.pi * np.arange(1, branches + 1)
     level = rho - np.log(rho) + turns
-    root = level + np.log(level + np.log(level))
-    for _ in range(3):
+    root: NDArray[np.complex128] = level + np.log(level + np.log(level))
+    for _ in range(2):
         root = root - (root - np.log(root) - level) * root / (root - 1.0)
     return root
 
@@ -103,11 +104,12 @@ class ConjugateUtilization(sp.Function):  # type: ignore[misc]
         rho = self.args[0]
         return self / rho * (1 - rho) / (1 - self)
 
-    def _eval_rewrite_as_LambertW(self, rho: sp.Expr, **_: Any) -> sp.Expr:
+    def _eval_rewrite_as_LambertW(self, rho: sp.Expr, **_: Any) -> sp.Expr:  # noqa: N802 - SymPy looks for it
         return -sp.LambertW(-rho * sp.exp(-rho), -1)
 
     def _eval_evalf(self, prec: int) -> sp.Expr:
-        return self.rewrite(sp.LambertW)._eval_evalf(2 * prec)._eval_evalf(prec)
+        digits = prec_to_dps(prec)  # half of them are lost near the branch point
+        return self.rewrite(sp.LambertW).evalf(2 * digits).evalf(digits)
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         power = f"^{{{exp}}}" if exp else ""

@@ -1,0 +1,13 @@
+"""The hardware database: every accelerator, link and model with its sources, and the rooflines."""
+
+from calculators.hardware.tables import HardwareInputs
+from calculators.room import Room
+
+ROOM = Room(
+    name="hardware",
+    title="Hardware and models",
+    question="Which figures do the answers rest on, and where do they come from?",
+    icon=":material/memory:",
+    inputs=HardwareInputs,
+)
+"""The catalog's entry."""

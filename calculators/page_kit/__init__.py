@@ -1,0 +1,23 @@
+"""How every page is drawn: the sidebar, the head with its share link, the figures, the explanations.
+
+The only code beside the ``page.py`` files and ``app.py`` that knows Streamlit.
+"""
+
+from calculators.page_kit.explain import data_table, formulas, show_sources
+from calculators.page_kit.figures import show_figure
+from calculators.page_kit.frame import Tabs, answer_or_refusal, headline, open_page, remember_link
+from calculators.page_kit.widgets import draw_scenario, rate_handle
+
+__all__ = [
+    "Tabs",
+    "answer_or_refusal",
+    "data_table",
+    "draw_scenario",
+    "formulas",
+    "headline",
+    "open_page",
+    "rate_handle",
+    "remember_link",
+    "show_figure",
+    "show_sources",
+]

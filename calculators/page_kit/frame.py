@@ -1,0 +1,145 @@
+"""What stands around every page: its head, the share link, what a link said, a refusal, the answer, the tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, TypeVar
+
+import streamlit as st
+
+from calculators import links
+from calculators.inputs import InputErrors, build, declared
+from calculators.page_kit.widgets import current_values, draw_own, known_inputs, reset
+from calculators.room import Room
+from calculators.scenario import Scenario
+
+R = TypeVar("R")
+
+_LINK = "link as it was opened"
+_NOTICES = "what of the link was not understood"
+
+
+def remember_link() -> None:
+    """Keep the parameters with which the session was opened, before a widget takes or drops them.
+
+    Widgets bound to the URL silently replace what they do not understand by their default; the page says so.
+    """
+    if _LINK not in st.session_state:
+        st.session_state[_LINK] = {name: st.query_params.get_all(name) for name in st.query_params}
+
+
+def open_page(room: Room, own_inputs: Literal["sidebar", "page"] = "sidebar") -> Any:
+    """Draw a page's head and its own inputs, and return its inputs.
+
+    Parameters
+    ----------
+    room
+        The page's entry in the catalog.
+    own_inputs
+        Where the inputs that only this page has are drawn: below the shared ones, or in a row under the head.
+
+    Returns
+    -------
+    object
+        An instance of ``room.inputs``. If a value is not allowed, the page says which and ends here.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.title(room.title, anchor=False, width="stretch")
+        share = st.popover("Share", icon=":material/link:")
+        st.button("Reset", icon=":material/restart_alt:", on_click=reset, args=(room.inputs,), help="Every input back to its default")
+    st.caption(room.question)
+    notices = st.container()
+    draw_own(room.inputs, own_inputs)
+    with notices:
+        _show_notices(room)
+    inputs = answer_or_refusal(build, room.inputs, current_values(room.inputs))
+    with share:
+        st.markdown("This link carries every value of this page, defaults included.")
+        st.code(_share_link(room, inputs), language=None, wrap_lines=True)
+    return inputs
+
+
+def _share_link(room: Room, inputs: Any) -> str:
+    base = (st.context.url or "").rstrip("/").removesuffix(f"/{room.path}")
+    return f"{base}/{links.encode(room.path, inputs)}"
+
+
+def _show_notices(room: Room) -> None:
+    """Name each parameter of the opened link that was not understood, as plain text, until it is dismissed."""
+    opened = st.session_state[_LINK]
+    if opened:
+        known = known_inputs(room.inputs)
+        used = current_values(Scenario) | current_values(room.inputs)
+        st.session_state[_NOTICES] = links.misunderstandings(opened, known, used)
+        st.session_state[_LINK] = {}
+    notices = st.session_state.get(_NOTICES)
+    if not notices:
+        return
+    with st.container(border=True, key="link-notices"):
+        count = "One parameter" if len(notices) == 1 else f"{len(notices)} parameters"
+        st.markdown(f":material/link_off: **{count} of this link could not be used as written.** Everything else was.")
+        for notice in notices:
+            st.text(notice.sentence)
+        st.button("Dismiss", key="dismiss-notices", on_click=_dismiss)
+
+
+def _dismiss() -> None:
+    st.session_state[_NOTICES] = []
+
+
+def answer_or_refusal(function: Callable[..., R], *arguments: Any) -> R:
+    """Return ``function(*arguments)``; if inputs are not allowed, say which and why, and end the page here."""
+    try:
+        return function(*arguments)
+    except InputErrors as errors:
+        with st.container(border=True, key="refusal"):
+            st.markdown(":material/block: **No answer for these inputs.** Change what is named here; the rest is kept.")
+            for error in errors.errors:
+                st.text(_labelled(error))
+        st.stop()
+
+
+def _labelled(error: Any) -> str:
+    declaration = declared(Scenario).get(error.name)
+    return f"{declaration.label}: {error}" if declaration else str(error)
+
+
+def headline(sentence: str, *, icon: str, metrics: Sequence[tuple[str, str, str]], warnings: Sequence[str]) -> None:
+    """Draw the answer: one sentence, three or four numbers, and what a person should know before using them.
+
+    Parameters
+    ----------
+    sentence
+        The answer, in Markdown of the project's own making.
+    icon
+        A Material symbol that stands for the verdict.
+    metrics
+        Label, value with unit, and help of each number.
+    warnings
+        Sentences, shown as plain text.
+    """
+    st.markdown(f"### {icon} {sentence}")
+    for column, (label, value, explanation) in zip(st.columns(len(metrics)), metrics, strict=True):
+        column.metric(label, value, help=explanation, border=True)
+    for warning in warnings:
+        with st.container(border=True, key=f"warning-{abs(hash(warning))}"):
+            st.text(warning)
+
+
+class Tabs:
+    """Tabs of which only the open one is computed."""
+
+    def __init__(self, labels: Sequence[str], key: str) -> None:
+        self._tabs = dict(zip(labels, st.tabs(labels, key=key, on_change="rerun"), strict=True))
+
+    @contextmanager
+    def _inside(self, label: str) -> Iterator[None]:
+        with self._tabs[label]:
+            yield
+
+    def draw(self, label: str, content: Callable[[], None]) -> None:
+        """Call ``content`` inside the tab if it is open."""
+        if self._tabs[label].open:
+            with self._inside(label):
+                content()

@@ -1,0 +1,136 @@
+"""The widget of each declared input, bound to the URL parameter of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import streamlit as st
+
+from calculators.inputs import Choice, Input, Integer, Number, Text, Value, declared, defaults
+from calculators.scenario import GROUPS, Scenario
+
+
+def draw(declaration: Input) -> Value:
+    """Draw the widget of one input and return its value.
+
+    Its key is the input's name, and so is the URL parameter, which follows every change.
+    """
+    label = f"{declaration.label} ({declaration.unit})" if declaration.unit else declaration.label
+    match declaration:
+        case Integer():
+            return _draw_number(declaration, label, int, "%d")
+        case Number():
+            return _draw_number(declaration, label, float, "%g")
+        case Choice():
+            return _draw_choice(declaration, label)
+        case Text():
+            return st.text_input(
+                label,
+                declaration.default,  # type: ignore[arg-type]
+                max_chars=declaration.longest,
+                key=declaration.name,
+                help=declaration.help,
+                bind="query-params",
+            )
+    raise TypeError(f"no widget for {type(declaration).__name__}")
+
+
+def _draw_number(declaration: Number, label: str, kind: type[int] | type[float], form: str) -> Value:
+    default = declaration.default
+    return st.number_input(
+        label,
+        kind(declaration.low),
+        kind(declaration.high),
+        None if default is None else kind(default),  # type: ignore[arg-type]
+        kind(declaration.step),
+        format=form,
+        key=declaration.name,
+        help=declaration.help,
+        placeholder=declaration.empty or None,
+        bind="query-params",
+    )
+
+
+def _draw_choice(declaration: Choice, label: str) -> Value:
+    default = declaration.default
+    return st.selectbox(
+        label,
+        declaration.options,
+        None if default is None else declaration.options.index(str(default)),
+        key=declaration.name,
+        help=declaration.help,
+        placeholder=declaration.empty or "choose",
+        bind="query-params",
+    )
+
+
+def draw_scenario() -> None:
+    """Draw the shared inputs in the sidebar, group by group, and the button that resets them."""
+    with st.sidebar:
+        for heading, group in GROUPS:
+            with st.expander(heading, expanded=heading != "Assumptions"):
+                for declaration in declared(group).values():
+                    draw(declaration)
+
+
+def draw_own(inputs: type, where: Literal["sidebar", "page"]) -> None:
+    """Draw the inputs that only this page has: below the shared ones in the sidebar, or in a row on the page."""
+    own = [each for name, each in declared(inputs).items() if name not in declared(Scenario)]
+    if not own:
+        return
+    if where == "sidebar":
+        with st.sidebar, st.expander("This page", expanded=False):
+            for declaration in own:
+                draw(declaration)
+    else:
+        for column, declaration in zip(st.columns(len(own)), own, strict=True):
+            with column:
+                draw(declaration)
+
+
+def current_values(inputs: type) -> dict[str, Value]:
+    """Return the value of each input of ``inputs`` that its widget has now."""
+    return {name: st.session_state[name] for name in declared(inputs)}
+
+
+def reset(inputs: type) -> None:
+    """Set the shared inputs and those of ``inputs`` back to their defaults."""
+    st.session_state.update(defaults(Scenario) | defaults(inputs))
+
+
+def rate_handle(capacity: float) -> None:
+    """Draw a slider below a plot that moves the arrival rate of the sidebar.
+
+    Parameters
+    ----------
+    capacity
+        Rate [requests/s] at which the instance is saturated: the slider reaches a tenth beyond.
+    """
+    top = 1.1 * capacity
+    declaration = declared(Scenario)["rate"]
+    assert isinstance(declaration, Number)  # noqa: S101 - the declaration is a few files away; for the type checker
+    low, high = max(declaration.low, top / 1000), min(declaration.high, top)
+    if low >= high:
+        return
+    # The slider is a handle, not an input: the sidebar's number stays the one truth, and may lie beyond its ends.
+    st.session_state["rate_handle"] = min(max(float(st.session_state["rate"]), low), high)
+    st.slider(
+        f"{declaration.label} ({declaration.unit})",
+        low,
+        high,
+        step=(high - low) / 400,
+        format="%.4g",
+        key="rate_handle",
+        on_change=_follow_handle,
+    )
+
+
+def _follow_handle() -> None:
+    # Three significant digits are what a hand can mean; a link with them is one that a person can read.
+    st.session_state["rate"] = float(f"{st.session_state['rate_handle']:.3g}")
+
+
+def known_inputs(inputs: type) -> Mapping[str, Input]:
+    """Return every input that a link to a page can set: the shared ones and the page's own."""
+    return {**declared(Scenario), **declared(inputs)}

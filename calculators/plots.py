@@ -1,0 +1,98 @@
+"""How every figure looks: one template, one palette, axes with units, on the screen and in a report.
+
+Figures are built as ``go.Figure`` with shapes in the layout, which is ten times faster than Plotly Express. No
+figure holds text from a user, and none holds TeX, which would need the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#7A828C",
+)  # fmt: skip
+"""Colours that colour-blind people can tell apart (Okabe and Ito, "Color Universal Design", 2008), and a grey."""
+
+SERIES = {"mean": GREY, "p50": SKY, "p90": BLUE, "p95": GREEN, "p99": ORANGE, "p999": RED}
+"""The colour of each statistic, the same in every figure."""
+
+FORBIDDEN = "rgba(213, 94, 0, 0.10)"
+"""The fill of a region where there is no answer."""
+
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d", "sendChartToCloud"],
+    "toImageButtonOptions": {"format": "svg"},
+}
+"""Plotly's tool bar, on the page and in exported HTML: no logo, no button that uploads the figure."""
+
+TEMPLATE = go.layout.Template(
+    layout={
+        "font": {"family": "Source Sans, Source Sans Pro, Helvetica, Arial, sans-serif", "size": 15, "color": "#24292f"},
+        "colorway": [BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY],
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "hovermode": "x unified",
+        "margin": {"l": 70, "r": 24, "t": 56, "b": 60},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0},
+        "xaxis": {"gridcolor": "#e6e8eb", "zeroline": False, "linecolor": "#c3c8ce", "ticks": "outside", "tickcolor": "#c3c8ce"},
+        "yaxis": {"gridcolor": "#e6e8eb", "zeroline": False, "linecolor": "#c3c8ce", "ticks": "outside", "tickcolor": "#c3c8ce"},
+    }
+)
+"""The look of a figure in a report: light, without a frame. On a page, Streamlit's theme replaces its colours."""
+
+
+def figure(traces: Sequence[Any], *, x: str, y: str, shapes: Sequence[Any] = (), notes: Sequence[Any] = (), **layout: Any) -> go.Figure:
+    """Return a figure with the project's look.
+
+    Parameters
+    ----------
+    traces
+        Plotly traces.
+    x, y
+        Axis titles, with their units.
+    shapes, notes
+        Layout shapes and annotations.
+    **layout
+        Further layout properties; ``xaxis`` and ``yaxis`` are merged with the titles.
+    """
+    axes = {"xaxis": {"title": {"text": x}} | layout.pop("xaxis", {}), "yaxis": {"title": {"text": y}} | layout.pop("yaxis", {})}
+    return go.Figure(traces, {"template": TEMPLATE, "height": 440, "shapes": list(shapes), "annotations": list(notes)} | axes | layout)
+
+
+def line(x: ArrayLike, y: ArrayLike, name: str, colour: str, *, unit: str, dash: str = "solid", width: float = 2.5, **more: Any) -> go.Scatter:
+    """Return a curve whose hover text is its name and its value with the unit."""
+    hover = f"%{{y:.4~g}} {unit}"
+    style = {"color": colour, "dash": dash, "width": width}
+    return go.Scatter(x=x, y=y, name=name, mode="lines", line=style, hovertemplate=hover, **more)
+
+
+def point(x: float, y: float, name: str, colour: str, hover: str) -> go.Scatter:
+    """Return the marker of the user's own point."""
+    marker = {"size": 15, "color": colour, "line": {"color": "white", "width": 2.5}, "symbol": "circle"}
+    return go.Scatter(x=[x], y=[y], name=name, mode="markers", marker=marker, hovertemplate=hover + "<extra></extra>")
+
+
+def level(y: float, text: str, colour: str = PURPLE) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a horizontal line across the plot and its label at the left: a target."""
+    shape = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": {"color": colour, "width": 2, "dash": "dash"}}
+    return shape, {"xref": "paper", "x": 0.01, "y": y, "text": text, "showarrow": False, "xanchor": "left", "yanchor": "bottom", "font": {"color": colour}}
+
+
+def upright(x: float, text: str, colour: str = GREY, *, side: str = "left", height: float = 0.98) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a vertical line through the plot and its label near the top, on one side of it."""
+    shape = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": x, "x1": x, "line": {"color": colour, "width": 1.5, "dash": "dot"}}
+    anchor = "right" if side == "left" else "left"
+    shift = -5 if side == "left" else 5
+    return shape, {"yref": "paper", "y": height, "x": x, "text": text, "showarrow": False, "xanchor": anchor, "xshift": shift, "yanchor": "top", "font": {"color": colour}}
+
+
+def forbidden_beyond(x0: float, x1: float, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the shading of a region to the right where there is no answer, and its label."""
+    shape = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "x0": x0, "x1": x1, "fillcolor": FORBIDDEN, "line": {"width": 0}, "layer": "below"}
+    return shape, {"yref": "paper", "y": 0.5, "x": (x0 + x1) / 2, "text": text, "showarrow": False, "textangle": -90, "font": {"color": RED}}

@@ -1,0 +1,105 @@
+"""What makes the answer checkable: its formulas with the user's numbers, and the facts it rests on."""
+
+from __future__ import annotations
+
+import hardware_db
+from calculators.facts import Fact, fact_of
+from calculators.facts import ShownFormula as Shown
+from calculators.service_time import assumptions_of, machine_of, prefill_load
+from calculators.ttft.compute import TtftInputs, TtftResult
+from formulas import step_time as step
+from formulas.queueing import md1
+
+
+def service_formulas(inputs: TtftInputs) -> list[Shown]:
+    """Return the formulas of the service time; none if it was typed in."""
+    if inputs.service_ms is not None:
+        return []
+    machine, load = machine_of(inputs), prefill_load(inputs, inputs.prompt_tokens)
+    time = step.step_time(load, machine)
+    shown = [
+        Shown(
+            step.COMPUTE_TIME,
+            {
+                "flops": load.flops,
+                "compute_efficiency": machine.compute_efficiency,
+                "peak_flops": machine.peak_flops,
+                "tp": machine.tp,
+            },
+        ),
+        Shown(
+            step.MEMORY_TIME,
+            {
+                "weight_bytes": load.weight_bytes,
+                "kv_bytes": load.kv_bytes,
+                "memory_efficiency": machine.memory_efficiency,
+                "memory_bandwidth": machine.memory_bandwidth,
+                "tp": machine.tp,
+                "kv_shards": load.kv_shards,
+            },
+        ),
+    ]
+    if machine.link_bytes_s is not None:
+        collectives = {
+            "layers": load.layers,
+            "tp": machine.tp,
+            "tokens": load.tokens,
+            "hidden": load.hidden,
+            "link_efficiency": machine.link_efficiency,
+            "link_bytes_s": machine.link_bytes_s,
+            "allreduce_latency_s": machine.allreduce_latency_s,
+        }
+        shown.append(Shown(step.ALLREDUCE_TIME, collectives))
+    total = {
+        "compute_s": time.compute_s,
+        "memory_s": time.memory_s,
+        "collectives_s": time.collectives_s,
+        "overhead_s": time.overhead_s,
+    }
+    return [*shown, Shown(step.STEP_TIME, total)]
+
+
+def queue_formulas(inputs: TtftInputs, result: TtftResult) -> list[Shown]:
+    """Return the formulas of utilization, mean wait and mean TTFT."""
+    values = {"rate": inputs.rate, "service_time": result.service_ms / 1e3}
+    return [Shown(md1.UTILIZATION, values), Shown(md1.MEAN_WAIT, values), Shown(md1.MEAN_TTFT, values)]
+
+
+def percentile_formulas(inputs: TtftInputs, result: TtftResult) -> list[Shown]:
+    """Return what stands in closed form of the percentile that the target is set on.
+
+    The percentiles of the answer are exact and computed numerically; where the closed form is exact too, it stands
+    here, and elsewhere its leading term with its error at the user's own utilization.
+    """
+    if not result.stable:
+        return []
+    level = inputs.percentile / 100
+    values = {"level": level, "utilization": result.utilization, "service_time": result.service_ms / 1e3}
+    exact_s = values["service_time"] * md1.wait_quantile(level, result.utilization)
+    if not md1.LOW_LOAD_QUANTILE.violations(**values):
+        return [Shown(md1.LOW_LOAD_QUANTILE, values, "Exact at this load, and the number that the answer uses.")]
+    if exact_s == 0:
+        share = 1 - result.utilization
+        return [Shown(md1.LOW_LOAD_QUANTILE, values, f"{share:.1%} of the requests do not wait: this percentile is 0.")]
+    off = md1.TAIL_QUANTILE(**values) / exact_s - 1
+    note = (
+        f"The exact P{inputs.percentile:g} of the wait is {1e3 * exact_s:.8g} ms, and the answer uses that: it sums all terms "
+        f"(Erlang's sum up to five service times, the poles of the transform beyond). The leading term alone is {off:+.1e} off here."
+    )
+    tail = {"utilization": result.utilization}
+    decay = tail | {"service_time": values["service_time"]}
+    return [Shown(md1.TAIL_QUANTILE, values, note), Shown(md1.DECAY_RATE, decay), Shown(md1.TAIL_CONSTANT, tail)]
+
+
+def facts(inputs: TtftInputs) -> list[Fact]:
+    """Return the records that the service time rests on; none if it was typed in."""
+    if inputs.service_ms is not None:
+        return [Fact("Service time", "typed in", ("the user's own figure",))]
+    assumed = assumptions_of(inputs)
+    found = [
+        fact_of(hardware_db.models()[inputs.model], "Model"),
+        fact_of(hardware_db.accelerators()[inputs.accelerator], "Accelerator"),
+    ]
+    if inputs.tp_link is not None:
+        found.append(fact_of(hardware_db.links()[inputs.tp_link], "Link"))
+    return [*found, fact_of(assumed, "Step-time assumptions", assumed.accuracy)]

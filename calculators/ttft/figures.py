@@ -1,0 +1,135 @@
+"""Result to figures: TTFT against rate, its distribution beside the simulated one, and what short runs see."""
+
+from __future__ import annotations
+
+import math
+
+import plotly.graph_objects as go
+
+from calculators import plots
+from calculators.ttft.check import TtftCheck
+from calculators.ttft.compute import Sensitivity, Sweep, TtftInputs, TtftResult, statistic
+
+NAMES = {"p50": "P50", "p90": "P90", "p95": "P95", "p99": "P99", "p999": "P99.9"}
+
+
+def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> go.Figure:
+    """Return mean, P50, P90 and P99 of TTFT against rate, the target, the user's point and the unstable region."""
+    capacity = 1e3 / result.service_ms
+    right = max(1.12 * capacity, 1.05 * inputs.rate)
+    traces = [plots.line(curves.rate, curves.mean_ttft_ms, "Mean", plots.SERIES["mean"], unit="ms", dash="dash")]
+    traces += [
+        plots.line(curves.rate, getattr(curves, f"{key}_ttft_ms"), NAMES[key], plots.SERIES[key], unit="ms")
+        for key in ("p50", "p90", "p99")
+    ]
+    marks = [
+        plots.level(inputs.ttft_slo_ms, f"target {inputs.ttft_slo_ms:g} ms"),
+        plots.forbidden_beyond(capacity, right, "unstable: no steady state"),
+    ]
+    if result.max_rate:
+        marks.append(plots.upright(result.max_rate, f"up to {result.max_rate:.4g} requests/s"))
+    if result.target_ttft_ms is not None:
+        name = f"You: {statistic(inputs)}"
+        hover = f"{inputs.rate:g} requests/s: {statistic(inputs)} {result.target_ttft_ms:.4g} ms"
+        traces.append(plots.point(inputs.rate, result.target_ttft_ms, name, plots.RED, hover))
+    bottom, top = _height(inputs, result)
+    shapes, notes = zip(*marks, strict=True)
+    for shape, note in zip(shapes, notes, strict=True):
+        _on_log_axis(shape, note)
+    return plots.figure(
+        traces,
+        x="Arrival rate (requests/s)",
+        y="Time to first token (ms)",
+        shapes=shapes,
+        notes=notes,
+        xaxis={"range": [0, right]},
+        yaxis={"type": "log", "range": [math.log10(bottom), math.log10(top)], "dtick": "D2" if top < 100 * bottom else 1},
+    )
+
+
+def _height(inputs: TtftInputs, result: TtftResult) -> tuple[float, float]:
+    low = min(result.service_ms, inputs.ttft_slo_ms)
+    high = max(20 * result.service_ms, 2 * inputs.ttft_slo_ms, 1.5 * (result.target_ttft_ms or 0))
+    return 0.7 * low, high
+
+
+def _on_log_axis(shape: dict, note: dict) -> None:
+    """Place a note's height, given in data, on a logarithmic axis, where Plotly counts in powers of ten."""
+    if note.get("yref") != "paper":
+        note["y"] = math.log10(note["y"])
+
+
+def distribution(check: TtftCheck) -> go.Figure:
+    """Return the share of requests in each bin of TTFT: simulated as bars, exact as a curve."""
+    shares = check.distribution
+    width_ms = float(shares.middle_ms[1] - shares.middle_ms[0])
+    bars = go.Bar(
+        x=shares.middle_ms, y=shares.simulated, width=width_ms, name="Simulated",
+        marker={"color": plots.SKY, "line": {"width": 0}}, hovertemplate="%{y:.3~g}",
+    )  # fmt: skip
+    exact = plots.line(shares.middle_ms, shares.exact, "Exact", plots.RED, unit="", width=2)
+    exact.line.shape = "hvh"
+    marks = [
+        plots.upright(row.exact_ms, row.label, plots.GREY, side="right", height=0.98 - 0.07 * place)
+        for place, row in enumerate(check.rows)
+        if row.label != "mean"
+    ]
+    shapes, notes = zip(*marks, strict=True)
+    return plots.figure(
+        [bars, exact],
+        x="Time to first token (ms)",
+        y=f"Share of requests per {width_ms:.3g} ms",
+        shapes=shapes,
+        notes=notes,
+        yaxis={"type": "log", "exponentformat": "power"},
+        bargap=0,
+    )
+
+
+def short_runs(check: TtftCheck) -> go.Figure:
+    """Return what runs of different lengths, started empty, report as P99: the median run and nine in ten of them."""
+    runs = check.short_runs
+    lengths = [run.customers for run in runs]
+    medians = [run.median_ms for run in runs]
+    spread = {
+        "type": "data",
+        "symmetric": False,
+        "array": [run.high_ms - run.median_ms for run in runs],
+        "arrayminus": [run.median_ms - run.low_ms for run in runs],
+        "color": plots.BLUE,
+    }
+    simulated = go.Scatter(
+        x=lengths, y=medians, error_y=spread, mode="lines+markers", name="P99 of one run: median, and 5 % to 95 %",
+        line={"color": plots.BLUE}, marker={"size": 9}, hovertemplate="%{y:.4~g} ms",
+    )  # fmt: skip
+    shape, note = plots.level(check.exact_p99_ms, f"exact P99 {check.exact_p99_ms:.4g} ms", plots.RED)
+    return plots.figure(
+        [simulated],
+        x="Requests in the run",
+        y="P99 of time to first token (ms)",
+        shapes=[shape],
+        notes=[note],
+        xaxis={"type": "log", "tickvals": lengths, "ticktext": [f"{n:,}" for n in lengths]},
+        yaxis={"rangemode": "tozero"},
+        hovermode="closest",
+    )
+
+
+def what_matters(rows: tuple[Sensitivity, ...], name: str) -> go.Figure:
+    """Return the elasticity of the TTFT held against the target in each input, the largest on top."""
+    bars = go.Bar(
+        x=[row.elasticity for row in rows][::-1],
+        y=[row.label for row in rows][::-1],
+        orientation="h",
+        marker={"color": [plots.ORANGE if row.elasticity > 0 else plots.BLUE for row in rows][::-1]},
+        hovertemplate="1 % more: %{x:.3~g} % of " + name + "<extra></extra>",
+    )
+    return plots.figure(
+        [bars],
+        x=f"Percent of {name} for one percent of the input",
+        y="",
+        height=120 + 48 * len(rows),
+        hovermode="closest",
+        yaxis={"ticks": "", "automargin": True},
+        xaxis={"zeroline": True, "zerolinecolor": plots.GREY},
+    )

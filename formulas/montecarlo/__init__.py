@@ -1,0 +1,1 @@
+"""Simulations that check the formulas, each with its seed, its size and its confidence intervals."""

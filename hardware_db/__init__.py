@@ -1,0 +1,44 @@
+"""Accelerators, links and models: figures with their sources, read from the TOML files under ``data/``.
+
+Everything a caller needs is here; see ``README.md`` for the files and for how to add a record.
+"""
+
+from hardware_db.accelerator import Accelerator, DenseTflops, MemoryTier, Price
+from hardware_db.assumptions import StepAssumptions
+from hardware_db.attention import AttentionGroup
+from hardware_db.dtypes import FORMATS, WeightFormat, weight_format
+from hardware_db.errors import DatabaseError, UnknownFormat, UnsupportedDataType
+from hardware_db.link import Link
+from hardware_db.load import accelerators, assumptions, links, load_folder, models
+from hardware_db.model import Model
+from hardware_db.parameters import ParameterCount
+from hardware_db.records import Record
+from hardware_db.sources import Citation, Source, cite, sources
+
+__all__ = [
+    "FORMATS",
+    "Accelerator",
+    "AttentionGroup",
+    "Citation",
+    "DatabaseError",
+    "DenseTflops",
+    "Link",
+    "MemoryTier",
+    "Model",
+    "ParameterCount",
+    "Price",
+    "Record",
+    "Source",
+    "StepAssumptions",
+    "UnknownFormat",
+    "UnsupportedDataType",
+    "WeightFormat",
+    "accelerators",
+    "assumptions",
+    "cite",
+    "links",
+    "load_folder",
+    "models",
+    "sources",
+    "weight_format",
+]

@@ -1,0 +1,150 @@
+"""Reading the data files: parsed and checked once per process, the three kinds apart from each other."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+
+from hardware_db.accelerator import Accelerator
+from hardware_db.assumptions import StepAssumptions
+from hardware_db.errors import DatabaseError
+from hardware_db.link import Link
+from hardware_db.model import Model
+from hardware_db.records import FIELD_RULE, Record
+
+DATA = Path(__file__).parent / "data"
+
+R = TypeVar("R", bound=Record)
+
+
+@cache
+def accelerators() -> Mapping[str, Accelerator]:
+    """Return all accelerators by id; the mapping cannot be changed.
+
+    Examples
+    --------
+    >>> accelerators()["h100-sxm"].peak_flops("bf16")
+    989e12
+    """
+    return load_folder(DATA / "accelerators", Accelerator)
+
+
+@cache
+def links() -> Mapping[str, Link]:
+    """Return all links by id; the mapping cannot be changed.
+
+    Examples
+    --------
+    >>> links()["nvlink4"].bytes_s
+    450e9
+    """
+    return load_folder(DATA / "links", Link)
+
+
+@cache
+def models() -> Mapping[str, Model]:
+    """Return all models by id; the mapping cannot be changed.
+
+    Examples
+    --------
+    >>> models()["llama-3.1-8b"].parameters.matmul_active
+    7504658432
+    """
+    return load_folder(DATA / "models", Model)
+
+
+@cache
+def assumptions() -> Mapping[str, StepAssumptions]:
+    """Return all named sets of step-time assumptions by id; the mapping cannot be changed.
+
+    Examples
+    --------
+    >>> assumptions()["course"].compute_efficiency
+    0.6
+    """
+    return load_folder(DATA / "assumptions", StepAssumptions)
+
+
+def load_folder(folder: Path, record_type: type[R]) -> Mapping[str, R]:
+    """Read every ``*.toml`` of a folder, files by name and records in the order of the file.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds one or more TOML files; each table is a record and its name the record's id.
+    record_type : type
+        `Accelerator`, `Link` or `Model`.
+
+    Returns
+    -------
+    Mapping
+        Read-only, from id to record.
+
+    Raises
+    ------
+    DatabaseError
+        If a file is not TOML, a record breaks a rule, or an id occurs twice. Names file, record and field.
+    """
+    records: dict[str, R] = {}
+    origin: dict[str, Path] = {}
+    files = sorted(folder.glob("*.toml"))
+    if not files:
+        raise DatabaseError("there is no .toml file in this folder", file=folder)
+    for file in files:
+        for key, table in _parse(file).items():
+            if key in origin:
+                raise DatabaseError(
+                    f"the id is already used in {origin[key].name}; ids must be unique", file=file, record=key
+                )
+            records[key] = _build(record_type, key, table, file)
+            origin[key] = file
+    return MappingProxyType(records)
+
+
+def _parse(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DatabaseError(f"is not valid TOML: {error}", file=file) from error
+
+
+def _build(record_type: type[R], key: str, table: object, file: Path) -> R:
+    if not isinstance(table, dict):
+        raise DatabaseError(
+            "stands outside a record; put it under a [record-id] heading", file=file, field=key
+        )
+    if "id" in table:
+        raise DatabaseError("must not be written: the heading is the id", file=file, record=key, field="id")
+    try:
+        return record_type.model_validate({"id": key, **cast("dict[str, Any]", _frozen(table))})
+    except ValidationError as error:
+        raise _as_database_error(error, key, file) from None
+
+
+def _frozen(value: object) -> object:
+    """Turn TOML arrays into tuples, which strict frozen records ask for."""
+    if isinstance(value, list):
+        return tuple(_frozen(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _frozen(item) for key, item in value.items()}
+    return value
+
+
+def _as_database_error(error: ValidationError, key: str, file: Path) -> DatabaseError:
+    first, *rest = error.errors(include_url=False)
+    if first["type"] == FIELD_RULE:
+        field, reason = first["ctx"]["field"], first["msg"]
+    else:
+        field = ".".join(str(part) for part in first["loc"])
+        reason = first["msg"][0].lower() + first["msg"][1:]
+        if first["type"] not in {"missing", "extra_forbidden"}:
+            reason += f", got {first['input']!r}"
+    if rest:
+        reason += f" (and {len(rest)} more in this record)"
+    return DatabaseError(reason, file=file, record=key, field=field)

@@ -1,0 +1,154 @@
+"""The real app in a headless Chromium: one server for the session, a fresh browser context for each test."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+
+
+def chromium():
+    """Return the browser to drive: the one named by CHROMIUM, or the first that is installed."""
+    names = (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next((found for name in names if name and (found := shutil.which(name))), None)
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            if chromium() is None:
+                item.add_marker(pytest.mark.skip(reason="no Chromium or Chrome is installed; set CHROMIUM to its path"))
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args):
+    return browser_type_launch_args | {"executable_path": chromium(), "args": FLAGS}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args):
+    return browser_context_args | {"viewport": {"width": 1400, "height": 1000}, "accept_downloads": True}
+
+
+@pytest.fixture(scope="session")
+def base_url():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command += ["--server.address", "127.0.0.1", "--server.headless", "true", "--server.fileWatcherType", "none"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        address = f"http://127.0.0.1:{port}"
+        try:
+            _wait_until_healthy(server, address)
+            yield address
+        finally:
+            server.terminate()
+
+
+def _wait_until_healthy(server, address):
+    for _ in range(600):
+        assert server.poll() is None, "the server ended before it was healthy"
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health") as answer:  # noqa: S310 - our own server
+                if answer.read() == b"ok":
+                    return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the server did not become healthy")
+
+
+class App:
+    """What a user does on a page, in the user's words."""
+
+    def __init__(self, page, address):
+        self.page = page
+        self.address = address
+        self.problems = []
+        page.on("console", lambda message: message.type == "error" and self.problems.append(message.text))
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+
+    def open(self, path=""):
+        self.page.goto(f"{self.address}/{path}")
+        self.page.locator('[data-testid="stSidebar"] input').first.wait_for()
+        return self.settle()
+
+    def settle(self):
+        """Wait until the script has run and stays idle."""
+        self.page.wait_for_timeout(150)
+        self.page.locator(IDLE).wait_for()
+        self.page.wait_for_timeout(150)
+        self.page.locator(IDLE).wait_for()
+        return self
+
+    def field(self, label):
+        return self.page.get_by_test_id("stSidebar").get_by_label(label, exact=True)
+
+    def set(self, label, value):
+        self.field(label).fill(str(value))
+        self.field(label).press("Enter")
+        return self.settle()
+
+    def group(self, heading):
+        self.page.get_by_test_id("stSidebar").get_by_text(heading, exact=True).click()
+        return self.settle()
+
+    def go(self, title):
+        self.page.get_by_test_id("stTopNav").get_by_role("link", name=title).click()
+        return self.settle()
+
+    @property
+    def metrics(self):
+        labels = self.page.get_by_test_id("stMetricLabel").all_inner_texts()
+        values = self.page.get_by_test_id("stMetricValue").all_inner_texts()
+        return dict(zip(labels, values, strict=True))
+
+    @property
+    def headline(self):
+        return self.page.get_by_role("heading", level=3).first.inner_text()
+
+    @property
+    def share_link(self):
+        self.page.get_by_role("button", name="Share").click()
+        code = self.page.get_by_test_id("stPopoverBody").get_by_test_id("stCode")
+        link = code.inner_text().strip()
+        self.page.keyboard.press("Escape")
+        return link
+
+
+@pytest.fixture
+def app(page, base_url):
+    return App(page, base_url)
+
+
+@pytest.fixture
+def new_app(browser, browser_context_args, base_url):
+    """Return a function that opens the app in another fresh browser context."""
+    contexts = []
+
+    def new_app(**context):
+        contexts.append(browser.new_context(**browser_context_args | context))
+        return App(contexts[-1].new_page(), base_url)
+
+    yield new_app
+    for context in contexts:
+        context.close()

@@ -1,0 +1,19 @@
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+@pytest.fixture(scope="session")
+def course():
+    """Figures of the course that formulas alone reproduce."""
+    return tomllib.loads((FIXTURES / "course_figures.toml").read_text())
+
+
+@pytest.fixture(scope="session")
+def md1_reference():
+    """Utilization -> reference values of M/D/1, in units of the service time."""
+    return json.loads((FIXTURES / "md1_reference.json").read_text())["md1"]

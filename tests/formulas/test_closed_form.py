@@ -1,0 +1,164 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulas import experts, step_time
+from formulas.closed_form import ClosedForm, DomainError, tidy, variable
+from formulas.montecarlo import run_length
+from formulas.queueing import md1
+from formulas.queueing import pollaczek_khinchine as pk
+from tests.formulas.latex_value import sides, value
+
+INSIDE = {  # every formula, at a point of its domain
+    md1.UTILIZATION: {"rate": 16, "service_time": 0.05},
+    md1.MEAN_WAIT: {"rate": 16, "service_time": 0.05},
+    md1.MEAN_TTFT: {"rate": 1 / 3, "service_time": 1.2345678},
+    md1.WAIT_VARIANCE: {"rate": 7.1, "service_time": 0.12},
+    md1.WAIT_SECOND_MOMENT: {"rate": 7.1, "service_time": 2e-6},
+    md1.MAX_RATE_MEAN: {"mean_wait": 0.1, "service_time": 0.05},
+    md1.DECAY_RATE: {"utilization": 0.9, "service_time": 0.014},
+    md1.TAIL_CONSTANT: {"utilization": 0.9},
+    md1.TAIL_QUANTILE: {"level": 0.99, "utilization": 0.9, "service_time": 0.014},
+    md1.LOW_LOAD_QUANTILE: {"level": 0.95, "utilization": 0.1, "service_time": 0.014},
+    pk.UTILIZATION: {"rate": 2, "mean_service": 0.3},
+    pk.MEAN_WAIT: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2},
+    pk.WAIT_SECOND_MOMENT: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 0.3},
+    pk.WAIT_VARIANCE: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 1e-7},
+    experts.DISTINCT_EXPERTS: {"experts": 128, "experts_per_token": 4, "tokens": 11},
+    step_time.COMPUTE_TIME: {"flops": 7.75e12, "compute_efficiency": 0.6, "peak_flops": 989e12, "tp": 2},
+    step_time.MEMORY_TIME: {
+        "weight_bytes": 15e9, "kv_bytes": 2.9e9, "memory_efficiency": 0.8, "memory_bandwidth": 3.35e12,
+        "tp": 16, "kv_shards": 8,
+    },
+    step_time.ALLREDUCE_TIME: {
+        "layers": 80, "tp": 2, "tokens": 512, "hidden": 8192, "link_efficiency": 1, "link_bytes_s": 450e9,
+        "allreduce_latency_s": 2e-6,
+    },
+    step_time.STEP_TIME: {"compute_s": 0.013, "memory_s": 0.0056, "collectives_s": 0.0, "overhead_s": 1e-3},
+    run_length.ASYMPTOTIC_VARIANCE: {"rate": 0.9, "service_time": 1},
+    run_length.START_DEFICIT: {"rate": 0.9, "service_time": 1},
+    run_length.RUN_LENGTH: {"utilization": 0.9, "relative_half_width": 0.01, "normal_quantile": 1.959963984540054},
+    run_length.RELAXATION_CUSTOMERS: {"utilization": 0.9},
+}  # fmt: skip
+ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)
+
+
+@ALL
+def test_compiled_function_equals_exact_arithmetic(form):
+    exact = sp.N(form.exact(**INSIDE[form]), 30)
+    assert form(**INSIDE[form]) == pytest.approx(float(exact), rel=1e-12)
+
+
+@ALL
+def test_arrays_equal_scalars(form):
+    arrays = {name: np.full((2, 1), float(x)) for name, x in INSIDE[form].items()}
+    result = form(**arrays)
+    assert result.shape == (2, 1)
+    np.testing.assert_allclose(result, form(**INSIDE[form]), rtol=1e-14)
+
+
+@ALL
+def test_substituted_numbers_evaluate_to_the_result_shown(form):
+    left, right, equal = sides(form.substituted(**INSIDE[form]))
+    shown = value(right)
+    assert shown == pytest.approx(form(**INSIDE[form]), rel=5e-6)
+    if equal:
+        assert value(left) == pytest.approx(shown, rel=1e-11)
+    else:
+        assert f"{value(left):.6g}" == f"{shown:.6g}"
+
+
+@given(rate=st.floats(1e-6, 1e4), load=st.floats(0.01, 0.999), digits=st.integers(2, 8))
+@settings(max_examples=60, deadline=None)
+def test_substituted_numbers_hold_for_any_numbers(rate, load, digits):
+    left, right, _ = sides(md1.MEAN_TTFT.substituted(rate=rate, service_time=load / rate, digits=digits))
+    assert f"{value(left):.{digits}g}" == f"{value(right):.{digits}g}"
+
+
+@ALL
+def test_derivation_is_drawn_in_the_formulas_own_notation(form):
+    for step in form.steps:
+        drawn = form.draw(step.equation)
+        assert not any(name in drawn for name in ("service_{", "mean_{", "rate", "wait_{", "False"))
+
+
+@ALL
+def test_elasticity_is_the_relative_slope(form):
+    at = {name: float(x) for name, x in INSIDE[form].items()}
+    for name, x in at.items():
+        if x == 0 or name in {"tp", "kv_shards"}:  # counts: no slope to speak of
+            continue
+        step = 1e-6 * (1 - x if name == "level" else x)
+        up, down = (form(**{**at, name: x + s}) for s in (step, -step))
+        slope = (up - down) / (2 * step) * x / form(**at)
+        assert form.elasticity(name)(**at) == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+def test_inverse_goes_back():
+    wait = md1.MEAN_WAIT(rate=16, service_time=0.05)
+    inverse = md1.MEAN_WAIT.inverse("rate")
+    assert inverse(mean_wait=wait, service_time=0.05) == pytest.approx(16, rel=1e-14)
+    assert inverse is md1.MEAN_WAIT.inverse("rate")
+
+
+def test_names_are_checked():
+    with pytest.raises(TypeError, match="needs service_time"):
+        md1.MEAN_WAIT(rate=1)
+    with pytest.raises(TypeError, match="does not know speed"):
+        md1.MEAN_WAIT(rate=1, service_time=0.1, speed=3)
+    with pytest.raises(TypeError, match="does not know speed"):
+        md1.MEAN_WAIT.solve_for("speed")
+
+
+@pytest.mark.parametrize("rate", [20.0, 25.0])
+def test_outside_the_domain_a_number_is_a_sentence(rate):
+    with pytest.raises(DomainError, match=r"^Unstable: .*\.$"):
+        md1.MEAN_WAIT(rate=rate, service_time=0.05)
+    assert md1.MEAN_WAIT.violations(rate=rate, service_time=0.05) == (pk.UNSTABLE,)
+
+
+def test_outside_the_domain_an_element_is_nan():
+    waits = md1.MEAN_WAIT(rate=np.array([16.0, 20.0, 25.0, -1.0]), service_time=0.05)
+    np.testing.assert_array_equal(np.isnan(waits), [False, True, True, True])
+
+
+def test_negative_and_endless_values_are_refused():
+    with pytest.raises(DomainError, match="cannot be negative"):
+        md1.MEAN_WAIT(rate=-1, service_time=0.05)
+    with pytest.raises(DomainError, match="no finite value"):
+        step_time.COMPUTE_TIME(flops=1, compute_efficiency=0, peak_flops=1, tp=1)
+
+
+def test_python_float_out():
+    assert type(md1.MEAN_WAIT(rate=np.float64(16), service_time=0.05)) is float
+    assert type(md1.MEAN_WAIT(rate=16, service_time=0)) is float
+
+
+def test_exact_takes_decimals_and_fractions():
+    assert md1.MEAN_WAIT.exact(rate=16, service_time="0.05") == sp.Rational(1, 10)
+    assert md1.MEAN_WAIT.exact(rate=16, service_time=Fraction(1, 20)) == sp.Rational(1, 10)
+
+
+def test_every_symbol_needs_a_variable():
+    x = variable("x", "x", "", "a number")
+    with pytest.raises(ValueError, match="no variable describes y"):
+        ClosedForm("sum", x, x.symbol + sp.Symbol("y"), (x,), "none")
+
+
+def test_negative_numbers_are_parenthesized():
+    x = variable("x", "x", "", "a number", real=True)
+    square = ClosedForm("square", variable("y", "y", "", "a number", real=True), 1 - 2 * x.symbol**2, (x,), "none")
+    assert square.substituted(x=-3e-6, digits=13) == (
+        r"y = 1 - 2 \cdot \left(-3 \times 10^{-6}\right)^{2} = 0.999999999982"
+    )
+    assert square.latex() == "y = 1 - 2 x^{2}"
+
+
+def test_tidy_keeps_the_value():
+    x, y = sp.symbols("x y")
+    for expression in (-y / (x - 1) ** 2, y / (2 * x - 2), (y - 1) / (y * (x - 3) ** 3)):
+        assert sp.simplify(tidy(expression) - expression) == 0
