@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from calculators import catalog, links, outputs
 from calculators.hardware import tables
-from calculators.inputs import Input, InputErrors, as_dict, declared, did_you_mean, shorten
+from calculators.inputs import Input, InputsError, as_dict, declared, did_you_mean, parse, shorten
 from calculators.room import Calculator
 
 TABLES = {"hardware" if name == "accelerators" else name: name for name in tables.TABLES}
@@ -40,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"calculators: {error}", file=sys.stderr)
         return 2
-    except InputErrors as errors:
-        for error in errors.errors:
-            print(f"calculators: {error}", file=sys.stderr)
+    except InputsError as wrong:
+        for each in wrong.errors:
+            print(f"calculators: {each}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         sys.stderr.close()
@@ -68,7 +68,11 @@ def _run(words: list[str]) -> None:
 
 def _overview() -> str:
     width = max(map(len, [*catalog.CALCULATORS, *TABLES]))
-    lines = ["python -m calculators NAME [--input VALUE …] [--json] [--check]", "", "Calculators (NAME --help lists the inputs):"]
+    lines = [
+        "python -m calculators NAME [--input VALUE …] [--json] [--check]",
+        "",
+        "Calculators (NAME --help lists the inputs):",
+    ]
     lines += [f"  {name:{width}}  {each.question}" for name, each in catalog.CALCULATORS.items()]
     lines += ["", "Tables of the hardware database (with --json, every field and source):"]
     lines += [f"  {name:{width}}  {len(tables.TABLES[table]())} records" for name, table in TABLES.items()]
@@ -80,15 +84,7 @@ def _calculate(calculator: Calculator, query: str, words: list[str]) -> None:
     known = declared(calculator.inputs)
     options = _parse_flags(calculator, known, words)
     texts = _texts_of_link(query, known) | {name: text for name in known if (text := options.pop(name)) is not None}
-    values, errors = {}, []
-    for name, text in texts.items():
-        try:
-            values[name] = known[name].parse(text)
-        except ValueError as error:
-            errors.append(error)
-    if errors:
-        raise InputErrors(errors)  # type: ignore[arg-type]
-    inputs = calculator.inputs(**values)
+    inputs: Any = parse(calculator.inputs, texts)
     result = calculator.compute(inputs)
     report = {
         "calculator": calculator.name,
@@ -110,10 +106,14 @@ def _texts_of_link(query: str, known: Mapping[str, Input]) -> dict[str, str]:
     for parameter, values in parse_qs(query, keep_blank_values=True).items():
         if parameter == links.VERSION_PARAMETER:
             if values != [str(links.VERSION)]:
-                raise UsageError(f"v = {shorten(','.join(values))}: this release reads links of version {links.VERSION}")
+                raise UsageError(
+                    f"v = {shorten(','.join(values))}: this release reads links of version {links.VERSION}"
+                )
         elif parameter not in known:
             near = did_you_mean(parameter, known)
-            raise UsageError(f"{shorten(parameter)} in the link is not an input; {near or 'allowed: ' + ', '.join(known)}")
+            raise UsageError(
+                f"{shorten(parameter)} in the link is not an input; {near or 'allowed: ' + ', '.join(known)}"
+            )
         else:
             texts[parameter] = values[-1]
     return texts
@@ -127,7 +127,9 @@ def _parse_flags(calculator: Calculator, known: Mapping[str, Input], words: list
         parser.add_argument(declaration.flag, dest=name, metavar="VALUE", help=_flag_help(declaration))
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     if calculator.check:
-        parser.add_argument("--check", action="store_true", help="run the simulation too and print it beside the formula")
+        parser.add_argument(
+            "--check", action="store_true", help="run the simulation too and print it beside the formula"
+        )
     else:
         parser.set_defaults(check=False)
     flags = [action.option_strings[-1] for action in parser._actions]  # noqa: SLF001 - argparse has no public list
@@ -135,7 +137,9 @@ def _parse_flags(calculator: Calculator, known: Mapping[str, Input], words: list
     if unknown:
         word = unknown[0].split("=")[0]
         near = did_you_mean(word, flags)
-        raise UsageError(f"{shorten(word)} is not an input of {calculator.name}; {near or 'allowed: ' + ' '.join(flags)}")
+        raise UsageError(
+            f"{shorten(word)} is not an input of {calculator.name}; {near or 'allowed: ' + ' '.join(flags)}"
+        )
     return vars(options)
 
 

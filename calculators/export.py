@@ -108,4 +108,6 @@ def to_pdf(figure: go.Figure) -> bytes:
     RuntimeError
         If no Chrome is found, or it does not start.
     """
-    return bytes(figure.to_image(format="pdf", **SIZE))
+    # The print engine cuts a few pixels off the bottom of the page; a wider margin keeps the axis title clear of it.
+    roomy = go.Figure(figure).update_layout(margin_b=84)
+    return bytes(roomy.to_image(format="pdf", **SIZE))

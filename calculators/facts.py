@@ -44,4 +44,9 @@ def fact_of(record: hardware_db.Record, kind: str, *remarks: str) -> Fact:
     """Return a record of the database as a fact: its citations, what was not verified, where sources disagree."""
     unverified = f"Not verified: {', '.join(record.unverified_fields)}." if record.unverified_fields else ""
     said = (*remarks, unverified, *record.open_conflicts, record.notes or "")
-    return Fact(f"{kind}: {record.id}", record.confidence, tuple(map(str, record.citations())), tuple(filter(None, said)))
+    return Fact(
+        f"{kind}: {record.id}",
+        record.confidence,
+        tuple(map(str, record.citations())),
+        tuple(filter(None, said)),
+    )

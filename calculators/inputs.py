@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 Value = float | int | str | None
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class InputError(ValueError):
         super().__init__(f"{name} = {shorten(value)}: {sentence}")
 
 
-class InputErrors(ValueError):
+class InputsError(ValueError):
     """Several inputs were wrong at once: the errors one by one in ``errors``."""
 
     def __init__(self, errors: Iterable[InputError]) -> None:
@@ -63,9 +63,12 @@ def shorten(value: object) -> str:
 
 
 def did_you_mean(text: str, known: Iterable[str], count: int = 3) -> str:
-    """Return ``"did you mean a, b or c?"`` for names close to ``text``, or an empty string."""
+    """Return ``"did you mean a, b or c?"`` for names that contain ``text`` or are close to it, or an empty string."""
     by_folded = {name.casefold(): name for name in known}
-    close = [by_folded[match] for match in difflib.get_close_matches(text.casefold(), by_folded, count, 0.5)]
+    folded = text.casefold()
+    holding = [each for each in by_folded if len(folded) > 1 and folded in each]
+    near = dict.fromkeys([*holding, *difflib.get_close_matches(folded, by_folded, count, 0.5)])
+    close = [by_folded[each] for each in near][:count]
     if not close:
         return ""
     return f"did you mean {' or '.join([', '.join(close[:-1]), close[-1]] if close[1:] else close)}?"
@@ -260,7 +263,17 @@ def number(
     """Declare a real number as a dataclass field."""
     default = None if default is None else float(default)
     return _declare(
-        Number(label=label, unit=unit, low=low, high=high, default=default, step=step, help=help, symbol=symbol, empty=empty)
+        Number(
+            label=label,
+            unit=unit,
+            low=low,
+            high=high,
+            default=default,
+            step=step,
+            help=help,
+            symbol=symbol,
+            empty=empty,
+        )
     )
 
 
@@ -278,7 +291,17 @@ def integer(
 ) -> Any:
     """Declare a whole number as a dataclass field."""
     return _declare(
-        Integer(label=label, unit=unit, low=low, high=high, default=default, step=step, help=help, symbol=symbol, empty=empty)
+        Integer(
+            label=label,
+            unit=unit,
+            low=low,
+            high=high,
+            default=default,
+            step=step,
+            help=help,
+            symbol=symbol,
+            empty=empty,
+        )
     )
 
 
@@ -306,9 +329,13 @@ def _declare(declaration: Input) -> Any:
     return field(default=declaration.default, metadata={"input": declaration})
 
 
-@cache
 def declared(inputs: type) -> Mapping[str, Input]:
     """Return the inputs that the dataclass ``inputs`` declares, by name, in the order of declaration."""
+    return _declared(cast("Hashable", inputs))
+
+
+@cache
+def _declared(inputs: Any) -> Mapping[str, Input]:
     return {f.name: replace(f.metadata["input"], name=f.name) for f in fields(inputs) if "input" in f.metadata}
 
 
@@ -322,24 +349,41 @@ def build(inputs: type[T], values: Mapping[str, object]) -> T:
 
     Raises
     ------
-    InputErrors
+    InputsError
         If some values are not allowed: all of them at once.
     TypeError
         If a name is not one of the inputs.
     """
+    return _build(inputs, values, lambda declaration, value: declaration.check(value))
+
+
+def parse(inputs: type[T], texts: Mapping[str, str]) -> T:
+    """Return an instance of ``inputs`` from ``texts`` by name, as they stand in a link or on a command line.
+
+    Raises
+    ------
+    InputsError
+        If some texts are not allowed: all of them at once.
+    TypeError
+        If a name is not one of the inputs.
+    """
+    return _build(inputs, texts, lambda declaration, text: declaration.parse(text))
+
+
+def _build(inputs: type[T], given: Mapping[str, Any], read: Callable[[Input, Any], Value]) -> T:
     known = declared(inputs)
-    if unknown := values.keys() - known.keys():
+    if unknown := given.keys() - known.keys():
         raise TypeError(f"{inputs.__name__} has no inputs {sorted(unknown)}")
-    checked: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     errors = []
-    for name, value in values.items():
+    for name, each in given.items():
         try:
-            checked[name] = known[name].check(value)
+            values[name] = read(known[name], each)
         except InputError as error:
             errors.append(error)
     if errors:
-        raise InputErrors(errors)
-    return inputs(**checked)
+        raise InputsError(errors)
+    return inputs(**values)
 
 
 def as_dict(values: Any) -> dict[str, Value]:

@@ -64,9 +64,7 @@ def misunderstandings(
     found = []
     for parameter, texts in query.items():
         sentence = (
-            _version_sentence(texts)
-            if parameter == VERSION_PARAMETER
-            else _sentence(parameter, texts, inputs, used)
+            _version_sentence(texts) if parameter == VERSION_PARAMETER else _sentence(parameter, texts, inputs, used)
         )
         if sentence:
             found.append(Misunderstanding(parameter, sentence))

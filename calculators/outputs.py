@@ -7,10 +7,10 @@ table of the command line, the JSON keys, the data table of a page and the rows 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,13 @@ def output(label: str, unit: str = "", help: str = "", **kwargs: Any) -> Any:  #
     return field(metadata={"output": Output(label, unit, help)}, **kwargs)
 
 
-@cache
 def declared(result: type) -> Mapping[str, Output]:
     """Return the figures that the dataclass ``result`` declares, by name, in the order of declaration."""
+    return _declared(cast("Hashable", result))
+
+
+@cache
+def _declared(result: Any) -> Mapping[str, Output]:
     return {f.name: f.metadata["output"] for f in fields(result) if "output" in f.metadata}
 
 
@@ -58,7 +62,6 @@ def rows_of(results: Sequence[Any]) -> dict[str, list[Any]]:
     return {title: [getattr(row, name) for row in results] for name, title in titles(type(results[0])).items()}
 
 
-@cache
 def titles(result: type) -> Mapping[str, str]:
     """Return the title of each declared figure, with its unit: ``Mean TTFT (ms)``."""
     return {name: f"{each.label} ({each.unit})" if each.unit else each.label for name, each in declared(result).items()}

@@ -6,6 +6,7 @@ figure holds text from a user, and none holds TeX, which would need the network.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,21 +34,45 @@ CONFIG: dict[str, Any] = {
 
 TEMPLATE = go.layout.Template(
     layout={
-        "font": {"family": "Source Sans, Source Sans Pro, Helvetica, Arial, sans-serif", "size": 15, "color": "#24292f"},
+        "font": {
+            "family": "Source Sans, Source Sans Pro, Helvetica, Arial, sans-serif",
+            "size": 15,
+            "color": "#24292f",
+        },
         "colorway": [BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY],
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "hovermode": "x unified",
         "margin": {"l": 70, "r": 24, "t": 56, "b": 60},
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0},
-        "xaxis": {"gridcolor": "#e6e8eb", "zeroline": False, "linecolor": "#c3c8ce", "ticks": "outside", "tickcolor": "#c3c8ce"},
-        "yaxis": {"gridcolor": "#e6e8eb", "zeroline": False, "linecolor": "#c3c8ce", "ticks": "outside", "tickcolor": "#c3c8ce"},
+        "xaxis": {
+            "gridcolor": "#e6e8eb",
+            "zeroline": False,
+            "linecolor": "#c3c8ce",
+            "ticks": "outside",
+            "tickcolor": "#c3c8ce",
+        },
+        "yaxis": {
+            "gridcolor": "#e6e8eb",
+            "zeroline": False,
+            "linecolor": "#c3c8ce",
+            "ticks": "outside",
+            "tickcolor": "#c3c8ce",
+        },
     }
 )
 """The look of a figure in a report: light, without a frame. On a page, Streamlit's theme replaces its colours."""
 
 
-def figure(traces: Sequence[Any], *, x: str, y: str, shapes: Sequence[Any] = (), notes: Sequence[Any] = (), **layout: Any) -> go.Figure:
+def figure(
+    traces: Sequence[Any],
+    *,
+    x: str,
+    y: str,
+    shapes: Sequence[Any] = (),
+    notes: Sequence[Any] = (),
+    **layout: Any,
+) -> go.Figure:
     """Return a figure with the project's look.
 
     Parameters
@@ -61,11 +86,27 @@ def figure(traces: Sequence[Any], *, x: str, y: str, shapes: Sequence[Any] = (),
     **layout
         Further layout properties; ``xaxis`` and ``yaxis`` are merged with the titles.
     """
-    axes = {"xaxis": {"title": {"text": x}} | layout.pop("xaxis", {}), "yaxis": {"title": {"text": y}} | layout.pop("yaxis", {})}
-    return go.Figure(traces, {"template": TEMPLATE, "height": 440, "shapes": list(shapes), "annotations": list(notes)} | axes | layout)
+    axes = {
+        "xaxis": {"title": {"text": x}} | layout.pop("xaxis", {}),
+        "yaxis": {"title": {"text": y}} | layout.pop("yaxis", {}),
+    }
+    return go.Figure(
+        traces,
+        {"template": TEMPLATE, "height": 440, "shapes": list(shapes), "annotations": list(notes)} | axes | layout,
+    )
 
 
-def line(x: ArrayLike, y: ArrayLike, name: str, colour: str, *, unit: str, dash: str = "solid", width: float = 2.5, **more: Any) -> go.Scatter:
+def line(
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str,
+    colour: str,
+    *,
+    unit: str,
+    dash: str = "solid",
+    width: float = 2.5,
+    **more: Any,
+) -> go.Scatter:
     """Return a curve whose hover text is its name and its value with the unit."""
     hover = f"%{{y:.4~g}} {unit}"
     style = {"color": colour, "dash": dash, "width": width}
@@ -78,21 +119,85 @@ def point(x: float, y: float, name: str, colour: str, hover: str) -> go.Scatter:
     return go.Scatter(x=[x], y=[y], name=name, mode="markers", marker=marker, hovertemplate=hover + "<extra></extra>")
 
 
+def log_axis(bottom: float, top: float) -> dict[str, Any]:
+    """Return a logarithmic axis from ``bottom`` to ``top`` whose ticks are numbers that people say: 1, 2, 5, 10."""
+    decades = range(math.floor(math.log10(bottom)), math.ceil(math.log10(top)) + 1)
+    steps = (1, 2, 5) if top < 2000 * bottom else (1,)
+    ticks = [value for decade in decades for step in steps if bottom <= (value := step * 10.0**decade) <= top]
+    span = [math.log10(bottom), math.log10(top)]
+    return {"type": "log", "range": span, "tickvals": ticks, "ticktext": [f"{tick:,.10g}" for tick in ticks]}
+
+
 def level(y: float, text: str, colour: str = PURPLE) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a horizontal line across the plot and its label at the left: a target."""
-    shape = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": {"color": colour, "width": 2, "dash": "dash"}}
-    return shape, {"xref": "paper", "x": 0.01, "y": y, "text": text, "showarrow": False, "xanchor": "left", "yanchor": "bottom", "font": {"color": colour}}
+    shape = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": y,
+        "y1": y,
+        "line": {"color": colour, "width": 2, "dash": "dash"},
+    }
+    return shape, {
+        "xref": "paper",
+        "x": 0.01,
+        "y": y,
+        "text": text,
+        "showarrow": False,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "font": {"color": colour},
+    }
 
 
-def upright(x: float, text: str, colour: str = GREY, *, side: str = "left", height: float = 0.98) -> tuple[dict[str, Any], dict[str, Any]]:
+def upright(
+    x: float, text: str, colour: str = GREY, *, side: str = "left", height: float = 0.98
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a vertical line through the plot and its label near the top, on one side of it."""
-    shape = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": x, "x1": x, "line": {"color": colour, "width": 1.5, "dash": "dot"}}
+    shape = {
+        "type": "line",
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "x0": x,
+        "x1": x,
+        "line": {"color": colour, "width": 1.5, "dash": "dot"},
+    }
     anchor = "right" if side == "left" else "left"
     shift = -5 if side == "left" else 5
-    return shape, {"yref": "paper", "y": height, "x": x, "text": text, "showarrow": False, "xanchor": anchor, "xshift": shift, "yanchor": "top", "font": {"color": colour}}
+    return shape, {
+        "yref": "paper",
+        "y": height,
+        "x": x,
+        "text": text,
+        "showarrow": False,
+        "xanchor": anchor,
+        "xshift": shift,
+        "yanchor": "top",
+        "font": {"color": colour},
+    }
 
 
 def forbidden_beyond(x0: float, x1: float, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the shading of a region to the right where there is no answer, and its label."""
-    shape = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "x0": x0, "x1": x1, "fillcolor": FORBIDDEN, "line": {"width": 0}, "layer": "below"}
-    return shape, {"yref": "paper", "y": 0.5, "x": (x0 + x1) / 2, "text": text, "showarrow": False, "textangle": -90, "font": {"color": RED}}
+    shape = {
+        "type": "rect",
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "x0": x0,
+        "x1": x1,
+        "fillcolor": FORBIDDEN,
+        "line": {"width": 0},
+        "layer": "below",
+    }
+    return shape, {
+        "yref": "paper",
+        "y": 0.5,
+        "x": (x0 + x1) / 2,
+        "text": text,
+        "showarrow": False,
+        "textangle": -90,
+        "font": {"color": RED},
+    }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import hardware_db
 from calculators.inputs import choice, integer, number
 
-FROM_SET = "from the set of assumptions"
+FROM_SET = "from the set"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Service:
         default=None,
         step=1,
         symbol="D",
-        empty="computed from model, accelerator and prompt",
+        empty="computed",
         help="Time to prefill one prompt, alone on an instance. Leave it empty to have it computed; type a "
         "measured value to use that instead.",
     )
@@ -82,8 +82,7 @@ class Service:
         help="Tokens before the prompt whose keys and values are cached: attended to, not computed again.",
     )
     tp: int = integer(
-        "Tensor parallel degree",
-        unit="accelerators",
+        "Tensor parallel",
         low=1,
         high=128,
         default=1,
@@ -95,7 +94,7 @@ class Service:
         "Link between them",
         options=hardware_db.links(),
         default=None,
-        empty="the accelerator's own scale-up link",
+        empty="scale-up link",
         listed_by="python -m calculators links",
         help="What carries the all-reduces of tensor parallelism, if not the accelerator's own scale-up link.",
     )
@@ -109,7 +108,7 @@ class Service:
         "Products computed in",
         options=hardware_db.DenseTflops.model_fields,
         default=None,
-        empty="the data type that goes with the weights' format",
+        empty="as the weights",
         help="Data type of the matrix products: it sets the peak rate. A chip without it is an error, not a guess.",
     )
 
@@ -208,7 +207,7 @@ class Scenario(Assumptions, FirstTokenTarget, Service, Traffic):
 
 GROUPS: tuple[tuple[str, type], ...] = (
     ("Traffic", Traffic),
-    ("Service", Service),
+    ("Model and hardware", Service),
     ("Target", FirstTokenTarget),
     ("Assumptions", Assumptions),
 )

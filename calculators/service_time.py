@@ -6,13 +6,14 @@ rates, the link and the named assumptions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import hardware_db
-from calculators.inputs import InputError, InputErrors
+from calculators.inputs import InputError, InputsError
 from calculators.outputs import output
 from calculators.scenario import Assumptions, Service
 from formulas import step_time as step
@@ -87,7 +88,7 @@ def prefill_time(inputs: PrefillInputs) -> PrefillTime:
 
     Raises
     ------
-    InputErrors
+    InputsError
         If the accelerator does not have the data type, or not the link that the tensor parallel degree needs.
     """
     if inputs.service_ms is not None:
@@ -104,8 +105,8 @@ def prefill_time(inputs: PrefillInputs) -> PrefillTime:
         tflop=load.flops / 1e12,
         weights_gb=load.weight_bytes / 1e9,
     )
-    fits, warnings = _fit(inputs)
-    return PrefillTime(1e3 * time.total_s, parts, fits, (*warnings, *_shape_warnings(inputs)))
+    warnings = tuple(sentence for warning in _WARNINGS if (sentence := warning(inputs)))
+    return PrefillTime(1e3 * time.total_s, parts, _weights_fit(inputs), warnings)
 
 
 def prefill_times_ms(inputs: PrefillInputs, prompt_tokens: Any) -> Any:
@@ -165,7 +166,7 @@ def machine_of(inputs: PrefillInputs) -> step.Machine:
 
     Raises
     ------
-    InputErrors
+    InputsError
         As for :func:`prefill_time`.
     """
     accelerator = hardware_db.accelerators()[inputs.accelerator]
@@ -175,7 +176,7 @@ def machine_of(inputs: PrefillInputs) -> step.Machine:
     except hardware_db.UnsupportedDataType as error:
         name = "compute_dtype" if inputs.compute_dtype else "weight_dtype"
         advice = "" if inputs.compute_dtype else " Weights stored in it can be computed in another: set compute_dtype."
-        raise InputErrors([InputError(name, getattr(inputs, name), f"{error}{advice}")]) from None
+        raise InputsError([InputError(name, getattr(inputs, name), f"{error}{advice}")]) from None
     return step.Machine(
         peak_flops=peak_flops,
         memory_bandwidth=accelerator.memory_bandwidth_bytes_s,
@@ -195,48 +196,70 @@ def _link_bytes_s(inputs: PrefillInputs, accelerator: hardware_db.Accelerator) -
     if inputs.tp_link is not None:
         return hardware_db.links()[inputs.tp_link].bytes_s
     own = accelerator.group_bandwidth_bytes_s(inputs.tp)
-    if own is None:
-        sentence = f"{accelerator.name} has no scale-up link in the database; name the link with tp_link, or use tp = 1"
-        raise InputErrors([InputError("tp", inputs.tp, sentence)])
-    if accelerator.scale_up_domain is not None and inputs.tp > accelerator.scale_up_domain:
+    if own is not None:
+        return own
+    if accelerator.scale_up_gb_s is None:
+        host = f", say {accelerator.host_link_id}" if accelerator.host_link_id else ""
+        sentence = f"{accelerator.name} has no scale-up link; name what joins them with tp_link{host}, or use tp = 1"
+    else:
         sentence = (
-            f"the scale-up link of {accelerator.name} joins {accelerator.scale_up_domain} accelerators; "
-            "use at most so many, or name the link that joins more with tp_link"
+            f"the scale-up link of {accelerator.name} joins {accelerator.scale_up_domain} accelerators; use at most so "
+            "many, or name the link that joins more with tp_link"
         )
-        raise InputErrors([InputError("tp", inputs.tp, sentence)])
-    return own
+    raise InputsError([InputError("tp", inputs.tp, sentence)])
 
 
-def _fit(inputs: Service) -> tuple[bool, tuple[str, ...]]:
+def _weights_fit(inputs: Service) -> bool:
+    needed, present = _weights_and_memory_bytes(inputs)
+    return needed <= inputs.tp * present
+
+
+def _weights_and_memory_bytes(inputs: Service) -> tuple[float, int]:
     model = hardware_db.models()[inputs.model]
-    accelerator = hardware_db.accelerators()[inputs.accelerator]
-    needed_gb = model.weight_bytes(inputs.weight_dtype) / 1e9
-    present_gb = accelerator.memory_bytes * inputs.tp / 1e9
-    if needed_gb <= present_gb:
-        return True, ()
-    fewest = int(np.ceil(needed_gb / (present_gb / inputs.tp)))
-    return False, (
-        f"Does not fit: the weights of {model.id} take {needed_gb:.1f} GB in {inputs.weight_dtype}, and "
-        f"{inputs.tp} × {accelerator.name} has {present_gb:.1f} GB. The times are what the arithmetic gives if it "
-        f"did. Use tp = {fewest} or more, or a smaller weight format.",
+    return model.weight_bytes(inputs.weight_dtype), hardware_db.accelerators()[inputs.accelerator].memory_bytes
+
+
+def _memory_warning(inputs: Service) -> str:
+    if _weights_fit(inputs):
+        return ""
+    needed, present = _weights_and_memory_bytes(inputs)
+    return (
+        f"Does not fit: the weights of {inputs.model} take {needed / 1e9:.1f} GB in {inputs.weight_dtype}, and "
+        f"{inputs.tp} × {inputs.accelerator} has {inputs.tp * present / 1e9:.1f} GB. The times are what the arithmetic "
+        f"gives if it did. Use tp = {math.ceil(needed / present)} or more, or a smaller weight format."
     )
 
 
-def _shape_warnings(inputs: Service) -> tuple[str, ...]:
-    model = hardware_db.models()[inputs.model]
+def _tier_warning(inputs: Service) -> str:
     accelerator = hardware_db.accelerators()[inputs.accelerator]
-    found = []
+    if not accelerator.memory_tiers:
+        return ""
+    return (
+        f"{accelerator.name} has several memories; the time uses the one of {accelerator.memory_bytes / 1e9:g} GB at "
+        f"{accelerator.memory_bandwidth_gb_s:,g} GB/s."
+    )
+
+
+def _announced_warning(inputs: Service) -> str:
+    accelerator = hardware_db.accelerators()[inputs.accelerator]
+    if not accelerator.announced:
+        return ""
+    return f"{accelerator.name} is announced; its figures rest on announcements, not on measurements."
+
+
+def _context_warning(inputs: Service) -> str:
+    model = hardware_db.models()[inputs.model]
     context = inputs.prompt_tokens + inputs.cached_tokens
-    if context > model.max_context:
-        found.append(f"{model.id} takes at most {model.max_context:,} tokens of context; this is {context:,}.")
-    if any(group.heads % inputs.tp for group in model.attention_groups):
-        heads = " and ".join(str(h) for h in sorted({group.heads for group in model.attention_groups}))
-        found.append(f"tp = {inputs.tp} does not divide the {heads} attention heads of {model.id}.")
-    if accelerator.announced:
-        found.append(f"{accelerator.name} is announced; its figures rest on announcements, not on measurements.")
-    return tuple(found)
+    if context <= model.max_context:
+        return ""
+    return f"{model.id} takes at most {model.max_context:,} tokens of context; this is {context:,}."
 
 
-def with_service_ms(inputs: Any, service_ms: float) -> Any:
-    """Return the same inputs with the service time typed in, so that it is not computed again."""
-    return replace(inputs, service_ms=service_ms)
+def _heads_warning(inputs: Service) -> str:
+    heads = sorted({group.heads for group in hardware_db.models()[inputs.model].attention_groups})
+    if not any(count % inputs.tp for count in heads):
+        return ""
+    return f"tp = {inputs.tp} does not divide the {' and '.join(map(str, heads))} attention heads of {inputs.model}."
+
+
+_WARNINGS = (_memory_warning, _tier_warning, _announced_warning, _context_warning, _heads_warning)

@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def find_root(
-    function: Callable[[Array], Array], low: Array, high: Array, *, tolerance: float = 1e-15
-) -> Array:
+def find_root(function: Callable[[Array], Array], low: Array, high: Array, *, tolerance: float = 1e-15) -> Array:
     """Root of a vectorised function between two points where its sign differs.
 
     Parameters

@@ -6,7 +6,7 @@ the bytes of a step.
 
 import sympy as sp
 
-from formulas.closed_form import ClosedForm, Condition, Step, equation, variable
+from formulas.closed_form import ClosedForm, Condition, Step, at_most, equation, variable
 
 EXPERTS = variable("experts", "N", "", "number of routed experts in a layer")
 CHOSEN = variable("experts_per_token", "k", "", "experts that each token is routed to")
@@ -37,7 +37,7 @@ DISTINCT_EXPERTS = ClosedForm(
     _N * (1 - (1 - _K / _N) ** _T),
     (EXPERTS, CHOSEN, TOKENS),
     "Linearity of expectation, for tokens routed independently and evenly",
-    (Condition(_N >= _K, "A token cannot be routed to more experts than there are."),),
+    (Condition(at_most(_K, _N), "A token cannot be routed to more experts than there are."),),
     _steps,
 )
 """Different experts touched by `tokens` tokens [].

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from formulas.closed_form import ClosedForm, Condition, variable
+from formulas.closed_form import ClosedForm, Condition, at_most, variable
 
 FLOPS = variable("flops", "F", "FLOP", "arithmetic of the step")
 PEAK = variable("peak_flops", "P", "FLOP/s", "dense peak rate of one accelerator")
@@ -26,9 +26,7 @@ WEIGHT_BYTES = variable("weight_bytes", "w", "B", "bytes of weights read, all ra
 KV_BYTES = variable("kv_bytes", "v", "B", "bytes of cache read and written, counted once")
 KV_SHARDS = variable("kv_shards", "h", "", "largest number of ranks that the cache can be split over")
 BANDWIDTH = variable("memory_bandwidth", "B", "B/s", "memory bandwidth of one accelerator")
-MEMORY_EFFICIENCY = variable(
-    "memory_efficiency", "e_{m}", "", "share of the memory bandwidth that is reached"
-)
+MEMORY_EFFICIENCY = variable("memory_efficiency", "e_{m}", "", "share of the memory bandwidth that is reached")
 TOKENS = variable("tokens", "t", "", "tokens in the step")
 HIDDEN = variable("hidden", "d", "", "hidden size")
 LAYERS = variable("layers", "L", "", "layers")
@@ -48,7 +46,7 @@ _F, _P, _EC, _N, _W, _V, _H, _B, _EM, _T, _D, _L, _LINK, _EL, _LAT, _O = (
         MEMORY_EFFICIENCY, TOKENS, HIDDEN, LAYERS, LINK, LINK_EFFICIENCY, LATENCY, OVERHEAD,
     )
 )  # fmt: skip
-_WHOLE = Condition(_N >= 1, "An instance has at least one rank.")
+_WHOLE = Condition(at_most(1, _N), "An instance has at least one rank.")
 _ROOFLINE = "Williams, Waterman, Patterson, Roofline (CACM 52, 2009)"
 
 COMPUTE_TIME = ClosedForm(
@@ -65,8 +63,7 @@ MEMORY_TIME = ClosedForm(
     MEMORY,
     (_W / _N + _V / sp.Min(_N, _H)) / (_EM * _B),
     (WEIGHT_BYTES, KV_BYTES, MEMORY_EFFICIENCY, BANDWIDTH, RANKS, KV_SHARDS),
-    _ROOFLINE
-    + "; each rank reads its share of the weights, and of the cache as far as its heads can be split",
+    _ROOFLINE + "; each rank reads its share of the weights, and of the cache as far as its heads can be split",
     (_WHOLE,),
 )
 
@@ -77,7 +74,7 @@ ALLREDUCE_TIME = ClosedForm(
     (LAYERS, RANKS, TOKENS, HIDDEN, LINK_EFFICIENCY, LINK, LATENCY),
     "Megatron-LM (arXiv 1909.08053), section 3: two all-reduces a layer; a ring moves 2(n-1)/n of the"
     " activations, two bytes each",
-    (Condition(_N >= 2, "A single rank has nothing to reduce."),),
+    (Condition(at_most(2, _N), "A single rank has nothing to reduce."),),
 )
 
 STEP_TIME = ClosedForm(

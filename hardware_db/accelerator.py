@@ -130,9 +130,7 @@ class Accelerator(Record):
     @property
     def data_types(self) -> tuple[str, ...]:
         """Data types that the chip has tensor rates for, widest first."""
-        return tuple(
-            name for name in DenseTflops.model_fields if getattr(self.dense_tflops, name) is not None
-        )
+        return tuple(name for name in DenseTflops.model_fields if getattr(self.dense_tflops, name) is not None)
 
     def peak_flops(self, dtype: str) -> float:
         """Return the dense rate for a data type [FLOP/s].
@@ -229,18 +227,14 @@ class Accelerator(Record):
         if label and not self.memory_tiers:
             ratio = self.memory_bytes / (float(label[1]) * _UNIT_BYTES[label[2]])
             if not 0.88 <= ratio <= 1.12:
-                raise broken_rule(
-                    "memory_bytes", f"{self.memory_bytes} is not within 12 % of the label {label[0]}"
-                )
+                raise broken_rule("memory_bytes", f"{self.memory_bytes} is not within 12 % of the label {label[0]}")
         return self
 
     @model_validator(mode="after")
     def _tiers_hold_the_memory(self) -> Self:
         tiers = {(tier.bytes, tier.bandwidth_gb_s) for tier in self.memory_tiers}
         if tiers and (self.memory_bytes, self.memory_bandwidth_gb_s) not in tiers:
-            raise broken_rule(
-                "memory_tiers", "one tier must have the record's memory_bytes and memory_bandwidth_gb_s"
-            )
+            raise broken_rule("memory_tiers", "one tier must have the record's memory_bytes and memory_bandwidth_gb_s")
         speeds = [tier.bandwidth_gb_s for tier in self.memory_tiers if tier.bandwidth_gb_s is not None]
         if speeds != sorted(speeds, reverse=True):
             raise broken_rule("memory_tiers", "tiers must be listed fastest first")

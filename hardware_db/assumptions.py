@@ -1,4 +1,4 @@
-"""Named sets of step-time assumptions: what a chip reaches of its peaks, and what every step costs besides."""
+"""Named sets of step-time assumptions: what is reached of the peaks, and what a step costs besides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StepAssumptions(Record):
     name : str
         What a page calls the set.
     compute_efficiency, memory_efficiency, link_efficiency : float
-        Shares of the dense peak rate, the memory bandwidth and the link's one-way rate that are reached, in (0, 1].
+        Shares reached of the dense peak rate, the memory bandwidth and the link's one-way rate, in (0, 1].
     step_overhead_ms : float
         What every step costs before it computes anything [ms].
     allreduce_latency_us : float

@@ -130,6 +130,4 @@ def weight_format(name: str) -> WeightFormat:
     try:
         return FORMATS[name]
     except KeyError:
-        raise UnknownFormat(
-            f"Weight format '{name}' is not known; choose one of {', '.join(FORMATS)}."
-        ) from None
+        raise UnknownFormat(f"Weight format '{name}' is not known; choose one of {', '.join(FORMATS)}.") from None

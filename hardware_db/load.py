@@ -116,9 +116,7 @@ def _parse(file: Path) -> dict[str, Any]:
 
 def _build(record_type: type[R], key: str, table: object, file: Path) -> R:
     if not isinstance(table, dict):
-        raise DatabaseError(
-            "stands outside a record; put it under a [record-id] heading", file=file, field=key
-        )
+        raise DatabaseError("stands outside a record; put it under a [record-id] heading", file=file, field=key)
     if "id" in table:
         raise DatabaseError("must not be written: the heading is the id", file=file, record=key, field="id")
     try:

@@ -170,9 +170,7 @@ class Model(Record):
     @cached_property
     def window_kv_elements_per_token(self) -> int:
         """Elements that a token adds in window layers, until `window_tokens` are reached."""
-        return sum(
-            group.cached_elements for group in self.attention_groups if group.window_tokens is not None
-        )
+        return sum(group.cached_elements for group in self.attention_groups if group.window_tokens is not None)
 
     @property
     def state_elements_per_sequence(self) -> int:
@@ -224,9 +222,7 @@ class Model(Record):
     @model_validator(mode="after")
     def _kind_has_its_parts(self) -> Self:
         if (self.kind == "moe") != (self.moe is not None):
-            raise broken_rule(
-                "kind", f"is '{self.kind}'; a 'moe' record has a moe table and a 'dense' one has none"
-            )
+            raise broken_rule("kind", f"is '{self.kind}'; a 'moe' record has a moe table and a 'dense' one has none")
         if self.native_format not in FORMATS:
             raise broken_rule("native_format", f"'{self.native_format}' is not one of {', '.join(FORMATS)}")
         if self.mla is None and (self.kv_heads is None or self.head_dim is None):
@@ -243,11 +239,7 @@ class Model(Record):
             kv_heads = getattr(self, field)
             if kv_heads is not None and self.heads % kv_heads:
                 raise broken_rule(field, f"{kv_heads} does not divide heads = {self.heads}")
-        if (
-            self.head_dim is not None
-            and not self.head_dim_explicit
-            and self.head_dim * self.heads != self.hidden
-        ):
+        if self.head_dim is not None and not self.head_dim_explicit and self.head_dim * self.heads != self.hidden:
             raise broken_rule(
                 "head_dim_explicit",
                 f"must be true: head_dim {self.head_dim} x heads {self.heads} is not hidden = {self.hidden}",
@@ -285,9 +277,7 @@ class Model(Record):
                 raise broken_rule("ffn_width", "is needed in a dense model")
             return self
         if moe.experts_per_token > moe.experts:
-            raise broken_rule(
-                "moe.experts_per_token", f"{moe.experts_per_token} exceeds experts = {moe.experts}"
-            )
+            raise broken_rule("moe.experts_per_token", f"{moe.experts_per_token} exceeds experts = {moe.experts}")
         if (moe.shared_experts > 0) != (moe.shared_width is not None):
             raise broken_rule("moe.shared_width", "must be given exactly when there are shared_experts")
         if self.block_layout == "separate":
@@ -322,7 +312,5 @@ class Model(Record):
             ("window_kv_bytes_per_token_bf16", self.window_kv_elements_per_token),
         ):
             if getattr(self, field) != 2 * elements:
-                raise broken_rule(
-                    field, f"{getattr(self, field)} is not the {2 * elements} that the shape gives"
-                )
+                raise broken_rule(field, f"{getattr(self, field)} is not the {2 * elements} that the shape gives")
         return self

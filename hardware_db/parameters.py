@@ -103,9 +103,7 @@ def count_parameters(model: Model) -> ParameterCount:
         width = moe.latent_width or model.hidden
         one_expert = model.ffn_matrices * width * moe.expert_width
         routed = moe.moe_layers * moe.experts * one_expert
-        shared = (
-            moe.moe_layers * moe.shared_experts * model.ffn_matrices * model.hidden * (moe.shared_width or 0)
-        )
+        shared = moe.moe_layers * moe.shared_experts * model.ffn_matrices * model.hidden * (moe.shared_width or 0)
         latent_projections = 2 * model.hidden * moe.latent_width if moe.latent_width else 0
         router = moe.moe_layers * (moe.experts * model.hidden + latent_projections)
     # In a separate layout a layer is a mixer or an FFN, and all FFNs are MoE: there is no dense one.

@@ -156,9 +156,7 @@ def test_every_step_runs_and_any_failure_counts(
     monkeypatch.setenv("CHROMIUM", "as it was")
     monkeypatch.setattr(run, "prepare", lambda _: None)
     monkeypatch.setattr(run, "ensure_browser", lambda: "/a/chromium")
-    monkeypatch.setattr(
-        run, "run_module", lambda *command: got.append(command) or statuses.get(command[0], 0)
-    )
+    monkeypatch.setattr(run, "run_module", lambda *command: got.append(command) or statuses.get(command[0], 0))
     assert run.test(arguments) == status
     assert [command[0] for command in got] == ran
     assert got[-1] == ("pytest", *arguments)
@@ -169,9 +167,7 @@ def test_every_step_runs_and_any_failure_counts(
 # --- the environment
 
 
-def test_the_stamp_follows_every_file_behind_it_and_the_python(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_stamp_follows_every_file_behind_it_and_the_python(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app, dev = run.wanted_stamp("app"), run.wanted_stamp("dev")
     (project / "requirements-export.txt").write_text("kaleido>1\n", encoding="utf-8")
     assert run.wanted_stamp("app") == app

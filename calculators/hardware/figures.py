@@ -28,7 +28,9 @@ def roofline_plot(lines: list[Roofline], own: str, dtype: str) -> go.Figure:
         )
         if mine:
             hover = f"ridge of {each.name}: {each.ridge:.4g} FLOP/byte"
-            traces.append(plots.point(each.ridge, float(each.tflops.max()), f"Ridge at {each.ridge:.0f}", plots.RED, hover))
+            traces.append(
+                plots.point(each.ridge, float(each.tflops.max()), f"Ridge at {each.ridge:.0f}", plots.RED, hover)
+            )
     return plots.figure(
         traces,
         x="Arithmetic intensity (FLOP/byte)",

@@ -31,13 +31,16 @@ class HardwareInputs(Scenario):
     table: str = choice("Table", options=TABLES, default="accelerators", help="Which part of the database is shown.")
     find: str = text("Find", help="Shows the records that have all of these words in their id, name, vendor or kind.")
     roofline_dtype: str = choice(
-        "Rooflines for", options=TENSOR_DTYPES, default="bf16", help="Data type whose dense rates the rooflines show."
+        "Rooflines for",
+        options=TENSOR_DTYPES,
+        default="bf16",
+        help="Data type whose dense rates the rooflines show.",
     )
     record: str | None = choice(
         "Record in full",
         options=dict.fromkeys(key for table in TABLES.values() for key in table()),
         default=None,
-        empty="the scenario's accelerator",
+        empty="the accelerator",
         help="One record with all its fields and its sources.",
     )
 

@@ -23,12 +23,14 @@ def formulas(shown: Sequence[ShownFormula]) -> None:
 def _formula(shown: ShownFormula) -> None:
     form = shown.form
     st.markdown(f"**{form.name[0].upper()}{form.name[1:]}**")
-    st.latex(form.latex())
-    broken = form.violations(**shown.values)
+    values: dict[str, Any] = dict(shown.values)
+    broken = form.violations(**values)
+    with st.container(horizontal=True, gap="large", vertical_alignment="center"):
+        st.latex(form.latex(), width="content")
+        if not broken:
+            st.latex(form.substituted(**values), width="content")
     if broken and not shown.remark:
         st.markdown(" ".join(broken))
-    elif not broken:
-        st.latex(form.substituted(**shown.values))
     if shown.remark:
         st.markdown(shown.remark)
     st.caption(_legend(form))
@@ -51,7 +53,11 @@ def _legend(form: ClosedForm) -> str:
 
 def data_table(columns: Mapping[str, Sequence[Any]], key: str) -> None:
     """Draw columns of equal length as a table that can be sorted, searched and saved."""
-    st.dataframe(dict(columns), key=f"table-{key}", hide_index=True)
+    six_digits = st.column_config.NumberColumn(format="%.6g")
+    formats = {
+        title: six_digits for title, values in columns.items() if any(isinstance(value, float) for value in values)
+    }
+    st.dataframe(dict(columns), key=f"table-{key}", hide_index=True, column_config=formats, placeholder="–")
 
 
 def show_sources(facts: Iterable[Fact]) -> None:

@@ -35,7 +35,7 @@ def show_figure(figure: go.Figure, name: str, *, alt: str, table: Mapping[str, S
 
 @st.dialog("Export the figure and its data", width="large")
 def _export_window(figure: go.Figure, name: str, table: Mapping[str, Sequence[Any]]) -> None:
-    st.iframe(export.preview_html(figure, name), height=540)
+    st.iframe(export.preview_html(figure, name), height=500)
     with st.container(horizontal=True):
         _download("PDF", "application/pdf", figure, name, export.to_pdf, export.pdf_obstacle())
         _download("HTML", "text/html", figure, name, export.to_html)

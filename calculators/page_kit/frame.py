@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 
 from calculators import links
-from calculators.inputs import InputErrors, build, declared
+from calculators.inputs import InputsError, build, declared
 from calculators.page_kit.widgets import current_values, draw_own, known_inputs, reset
 from calculators.room import Room
 from calculators.scenario import Scenario
@@ -47,7 +47,13 @@ def open_page(room: Room, own_inputs: Literal["sidebar", "page"] = "sidebar") ->
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.title(room.title, anchor=False, width="stretch")
         share = st.popover("Share", icon=":material/link:")
-        st.button("Reset", icon=":material/restart_alt:", on_click=reset, args=(room.inputs,), help="Every input back to its default")
+        st.button(
+            "Reset",
+            icon=":material/restart_alt:",
+            on_click=reset,
+            args=(room.inputs,),
+            help="Every input back to its default",
+        )
     st.caption(room.question)
     notices = st.container()
     draw_own(room.inputs, own_inputs)
@@ -92,7 +98,7 @@ def answer_or_refusal(function: Callable[..., R], *arguments: Any) -> R:
     """Return ``function(*arguments)``; if inputs are not allowed, say which and why, and end the page here."""
     try:
         return function(*arguments)
-    except InputErrors as errors:
+    except InputsError as errors:
         with st.container(border=True, key="refusal"):
             st.markdown(":material/block: **No answer for these inputs.** Change what is named here; the rest is kept.")
             for error in errors.errors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, cast
 
 import streamlit as st
 
@@ -11,40 +11,33 @@ from calculators.inputs import Choice, Input, Integer, Number, Text, Value, decl
 from calculators.scenario import GROUPS, Scenario
 
 
-def draw(declaration: Input) -> Value:
-    """Draw the widget of one input and return its value.
+def draw(declaration: Input) -> None:
+    """Draw the widget of one input.
 
     Its key is the input's name, and so is the URL parameter, which follows every change.
     """
     label = f"{declaration.label} ({declaration.unit})" if declaration.unit else declaration.label
     match declaration:
         case Integer():
-            return _draw_number(declaration, label, int, "%d")
+            _draw_integer(declaration, label)
         case Number():
-            return _draw_number(declaration, label, float, "%g")
+            _draw_number(declaration, label)
         case Choice():
-            return _draw_choice(declaration, label)
+            _draw_choice(declaration, label)
         case Text():
-            return st.text_input(
-                label,
-                declaration.default,  # type: ignore[arg-type]
-                max_chars=declaration.longest,
-                key=declaration.name,
-                help=declaration.help,
-                bind="query-params",
-            )
-    raise TypeError(f"no widget for {type(declaration).__name__}")
+            _draw_text(declaration, label)
+        case _:
+            raise TypeError(f"no widget for {type(declaration).__name__}")
 
 
-def _draw_number(declaration: Number, label: str, kind: type[int] | type[float], form: str) -> Value:
-    default = declaration.default
-    return st.number_input(
+def _draw_number(declaration: Number, label: str) -> None:
+    st.number_input(
         label,
-        kind(declaration.low),
-        kind(declaration.high),
-        None if default is None else kind(default),  # type: ignore[arg-type]
-        kind(declaration.step),
-        format=form,
+        declaration.low,
+        declaration.high,
+        cast("float | None", declaration.default),
+        declaration.step,
+        format="%g",
         key=declaration.name,
         help=declaration.help,
         placeholder=declaration.empty or None,
@@ -52,9 +45,34 @@ def _draw_number(declaration: Number, label: str, kind: type[int] | type[float],
     )
 
 
-def _draw_choice(declaration: Choice, label: str) -> Value:
+def _draw_integer(declaration: Integer, label: str) -> None:
+    st.number_input(
+        label,
+        int(declaration.low),
+        int(declaration.high),
+        cast("int | None", declaration.default),
+        int(declaration.step),
+        key=declaration.name,
+        help=declaration.help,
+        placeholder=declaration.empty or None,
+        bind="query-params",
+    )
+
+
+def _draw_text(declaration: Text, label: str) -> None:
+    st.text_input(
+        label,
+        str(declaration.default),
+        max_chars=declaration.longest,
+        key=declaration.name,
+        help=declaration.help,
+        bind="query-params",
+    )
+
+
+def _draw_choice(declaration: Choice, label: str) -> None:
     default = declaration.default
-    return st.selectbox(
+    st.selectbox(
         label,
         declaration.options,
         None if default is None else declaration.options.index(str(default)),

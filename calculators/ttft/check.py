@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class Distribution:
     exact: Array = output("Exact share")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TtftCheck:
     """The simulation's answer beside the exact one."""
 
@@ -58,13 +58,15 @@ class TtftCheck:
     warm_up: int = output("of which warm-up, not counted")
     seed: int = output("Seed")
     confidence: float = output("Confidence of the intervals")
-    agrees: bool | None = output("Every exact figure inside its interval", "", "None where the run is too short to tell")
+    agrees: bool | None = output(
+        "Every exact figure inside its interval", "", "None where the run is too short to tell"
+    )
     needed_for_one_percent: int = output("Requests needed for 1 % on the mean wait")
     half_width_percent: float = output("Half-width expected of this run on the mean wait", "%")
     exact_p99_ms: float = output("Exact P99", "ms")
     rows: tuple[CheckedFigure, ...] = output("Figures")
     short_runs: tuple[ShortRun, ...] = output("Short runs")
-    distribution: Distribution = field(repr=False)
+    distribution: Distribution
 
 
 def check(inputs: TtftInputs) -> TtftCheck:
@@ -74,7 +76,7 @@ def check(inputs: TtftInputs) -> TtftCheck:
     ------
     DomainError
         If the utilization is 1 or more: there is no steady state to simulate.
-    InputErrors
+    InputsError
         As for :func:`~calculators.ttft.compute.compute`.
     """
     service_ms = prefill_time(inputs).service_ms

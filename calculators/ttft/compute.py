@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,25 +37,30 @@ class TtftInputs(FirstTokenTarget, PrefillInputs, Traffic):
         help="How many requests the simulation serves after its warm-up.",
     )
     seed: int = integer(
-        "Seed", low=0, high=2**31 - 1, default=1, step=1, help="The same seed gives the same simulation again."
+        "Seed",
+        low=0,
+        high=2**31 - 1,
+        default=1,
+        step=1,
+        help="The same seed gives the same simulation again.",
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TtftResult:
     """The answer. A time that does not exist is ``None``; ``verdict`` and ``warnings`` say why."""
 
     service_ms: float = output("Service time", "ms", "One prompt alone on the instance")
     utilization: float = output("Utilization", "", "Share of the time that the instance is busy")
     stable: bool = output("Steady state", "", "Exists only below utilization 1")
-    mean_wait_ms: float | None = output("Mean wait", "ms")
-    mean_ttft_ms: float | None = output("Mean TTFT", "ms")
-    p50_ttft_ms: float | None = output("P50 TTFT", "ms")
-    p90_ttft_ms: float | None = output("P90 TTFT", "ms")
-    p95_ttft_ms: float | None = output("P95 TTFT", "ms")
-    p99_ttft_ms: float | None = output("P99 TTFT", "ms")
-    p999_ttft_ms: float | None = output("P99.9 TTFT", "ms")
-    target_ttft_ms: float | None = output("TTFT held against the target", "ms")
+    mean_wait_ms: float | None = output("Mean wait", "ms", default=None)
+    mean_ttft_ms: float | None = output("Mean TTFT", "ms", default=None)
+    p50_ttft_ms: float | None = output("P50 TTFT", "ms", default=None)
+    p90_ttft_ms: float | None = output("P90 TTFT", "ms", default=None)
+    p95_ttft_ms: float | None = output("P95 TTFT", "ms", default=None)
+    p99_ttft_ms: float | None = output("P99 TTFT", "ms", default=None)
+    p999_ttft_ms: float | None = output("P99.9 TTFT", "ms", default=None)
+    target_ttft_ms: float | None = output("TTFT held against the target", "ms", default=None)
     max_rate: float | None = output("Highest rate within the target", "requests/s", "For one instance")
     instances: int | None = output("Instances needed", "", "For this rate, split at random")
     verdict: str = output("Verdict", "", "meets, misses, too_slow_unloaded, unstable or does_not_fit")
@@ -67,34 +73,42 @@ def compute(inputs: TtftInputs) -> TtftResult:
 
     Raises
     ------
-    InputErrors
+    InputsError
         If the accelerator does not have the data type or the link that the inputs ask for.
     """
     service = prefill_time(inputs)
-    utilization = inputs.rate * service.service_ms / 1e3
-    stable = utilization < 1
-    levels = np.array([*PERCENTILES.values(), inputs.percentile]) / 100
-    times: list[float | None] = [None] * (2 + len(levels))
-    if stable:
-        mean_wait = 1e3 * md1.MEAN_WAIT(rate=inputs.rate, service_time=service.service_ms / 1e3)
-        percentiles = service.service_ms * (1 + md1.wait_quantile(levels, utilization))
-        times = [mean_wait, service.service_ms + mean_wait, *map(float, percentiles)]
-    mean_ttft, percentile_ttft = times[1], times[-1]
-    target_ttft = mean_ttft if inputs.slo_statistic == "mean" else percentile_ttft
+    utilization = md1.UTILIZATION(rate=inputs.rate, service_time=service.service_ms / 1e3)
+    times = _ttft(inputs, service.service_ms) if utilization < 1 else {}
+    target_ttft = times.get("target_ttft_ms")
     max_rate = max_rate_within_target(inputs, service.service_ms) if service.fits is not False else None
     verdict = _verdict(inputs, service, target_ttft)
     return TtftResult(
-        service.service_ms,
-        utilization,
-        stable,
-        *times[:-1],
-        target_ttft,
-        max_rate,
-        None if max_rate is None else max(1, math.ceil(inputs.rate / max_rate - 1e-9)),
-        verdict,
-        service.parts,
-        (*_sentences(inputs, service, verdict), *service.warnings),
+        service_ms=service.service_ms,
+        utilization=utilization,
+        stable=utilization < 1,
+        **times,
+        max_rate=max_rate,
+        instances=None if max_rate is None else max(1, math.ceil(inputs.rate / max_rate - 1e-9)),
+        verdict=verdict,
+        service=service.parts,
+        warnings=(*_sentences(inputs, service, utilization, verdict), *service.warnings),
     )
+
+
+def _ttft(inputs: TtftInputs, service_ms: float) -> dict[str, float]:
+    """Return the times of a stable instance, by their keys in the result."""
+    values = {"rate": inputs.rate, "service_time": service_ms / 1e3}
+    levels = np.array([*PERCENTILES.values(), inputs.percentile]) / 100
+    *percentiles, own = (
+        float(service_ms * (1 + wait)) for wait in md1.wait_quantile(levels, md1.UTILIZATION(**values))
+    )
+    mean_ttft = 1e3 * md1.MEAN_TTFT(**values)
+    return {
+        "mean_wait_ms": 1e3 * md1.MEAN_WAIT(**values),
+        "mean_ttft_ms": mean_ttft,
+        **{f"{key}_ttft_ms": value for key, value in zip(PERCENTILES, percentiles, strict=True)},
+        "target_ttft_ms": mean_ttft if inputs.slo_statistic == "mean" else own,
+    }
 
 
 def max_rate_within_target(inputs: FirstTokenTarget, service_ms: float) -> float | None:
@@ -125,14 +139,13 @@ def _verdict(inputs: TtftInputs, service: PrefillTime, target_ttft: float | None
     return "meets" if target_ttft <= inputs.ttft_slo_ms else "misses"
 
 
-def _sentences(inputs: TtftInputs, service: PrefillTime, verdict: str) -> tuple[str, ...]:
+def _sentences(inputs: TtftInputs, service: PrefillTime, utilization: float, verdict: str) -> tuple[str, ...]:
     found = []
-    utilization = inputs.rate * service.service_ms / 1e3
     if utilization >= 1:
         found.append(
-            f"Unstable: at {inputs.rate:g} requests/s the utilization is {utilization:.4g}; from 1 on there is no steady "
-            f"state, and the queue grows without end. One instance serves less than {1e3 / service.service_ms:.4g} "
-            "requests/s."
+            f"Unstable: at {inputs.rate:g} requests/s the utilization is {utilization:.4g}; from 1 on there is no "
+            "steady state, and the queue grows without end. One instance serves less than "
+            f"{1e3 / service.service_ms:.4g} requests/s."
         )
     if verdict == "too_slow_unloaded":
         found.append(
@@ -160,10 +173,10 @@ class Sweep:
 def sweep(service_ms: float, points: int = 200) -> Sweep:
     """Return TTFT against rate for an instance with that service time.
 
-    The points stand close together near the capacity, where the curves bend: utilization runs evenly in
-    -log(1 - utilization) up to 0.995.
+    The points stand evenly over the load, and closer together near the capacity, where the curves bend upwards.
     """
-    utilization = -np.expm1(-np.linspace(0, -math.log(0.005), points))
+    even = np.linspace(0, 0.9, points * 3 // 4, endpoint=False)
+    utilization = np.concatenate([even, 1 - np.geomspace(0.1, 0.005, points - len(even))])
     levels = np.array(list(PERCENTILES.values()))[:, None] / 100
     percentiles = service_ms * (1 + md1.wait_quantile(levels, utilization[None, :]))
     mean = service_ms * md1.MEAN_TTFT(rate=utilization, service_time=1.0)
@@ -218,4 +231,5 @@ def _elasticity(inputs: TtftInputs, name: str, value: float, width: float = 1e-3
 
 
 def _target_ttft_at(inputs: TtftInputs, name: str, value: float) -> float | None:
-    return compute(replace(inputs, **{name: value})).target_ttft_ms
+    changed: dict[str, Any] = {name: value}
+    return compute(replace(inputs, **changed)).target_ttft_ms

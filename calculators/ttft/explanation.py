@@ -79,16 +79,21 @@ def percentile_formulas(inputs: TtftInputs, result: TtftResult) -> list[Shown]:
     if not md1.LOW_LOAD_QUANTILE.violations(**values):
         return [Shown(md1.LOW_LOAD_QUANTILE, values, "Exact at this load, and the number that the answer uses.")]
     if exact_s == 0:
-        share = 1 - result.utilization
-        return [Shown(md1.LOW_LOAD_QUANTILE, values, f"{share:.1%} of the requests do not wait: this percentile is 0.")]
+        remark = f"{1 - result.utilization:.1%} of the requests do not wait: this percentile of the wait is 0."
+        return [Shown(md1.LOW_LOAD_QUANTILE, values, remark)]
     off = md1.TAIL_QUANTILE(**values) / exact_s - 1
     note = (
-        f"The exact P{inputs.percentile:g} of the wait is {1e3 * exact_s:.8g} ms, and the answer uses that: it sums all terms "
-        f"(Erlang's sum up to five service times, the poles of the transform beyond). The leading term alone is {off:+.1e} off here."
+        f"The exact P{inputs.percentile:g} of the wait is {1e3 * exact_s:.8g} ms, and the answer uses that: it sums "
+        "all terms (Erlang's sum up to five service times, the poles of the transform beyond). The leading term alone is "
+        f"{off:+.1e} off here."
     )
     tail = {"utilization": result.utilization}
     decay = tail | {"service_time": values["service_time"]}
-    return [Shown(md1.TAIL_QUANTILE, values, note), Shown(md1.DECAY_RATE, decay), Shown(md1.TAIL_CONSTANT, tail)]
+    return [
+        Shown(md1.TAIL_QUANTILE, values, note),
+        Shown(md1.DECAY_RATE, decay),
+        Shown(md1.TAIL_CONSTANT, tail),
+    ]
 
 
 def facts(inputs: TtftInputs) -> list[Fact]:

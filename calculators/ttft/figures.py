@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -34,8 +35,8 @@ def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> 
         traces.append(plots.point(inputs.rate, result.target_ttft_ms, name, plots.RED, hover))
     bottom, top = _height(inputs, result)
     shapes, notes = zip(*marks, strict=True)
-    for shape, note in zip(shapes, notes, strict=True):
-        _on_log_axis(shape, note)
+    for note in notes:
+        _on_log_axis(note)
     return plots.figure(
         traces,
         x="Arrival rate (requests/s)",
@@ -43,7 +44,7 @@ def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> 
         shapes=shapes,
         notes=notes,
         xaxis={"range": [0, right]},
-        yaxis={"type": "log", "range": [math.log10(bottom), math.log10(top)], "dtick": "D2" if top < 100 * bottom else 1},
+        yaxis=plots.log_axis(bottom, top),
     )
 
 
@@ -53,7 +54,7 @@ def _height(inputs: TtftInputs, result: TtftResult) -> tuple[float, float]:
     return 0.7 * low, high
 
 
-def _on_log_axis(shape: dict, note: dict) -> None:
+def _on_log_axis(note: dict[str, Any]) -> None:
     """Place a note's height, given in data, on a logarithmic axis, where Plotly counts in powers of ten."""
     if note.get("yref") != "paper":
         note["y"] = math.log10(note["y"])
@@ -81,7 +82,7 @@ def distribution(check: TtftCheck) -> go.Figure:
         y=f"Share of requests per {width_ms:.3g} ms",
         shapes=shapes,
         notes=notes,
-        yaxis={"type": "log", "exponentformat": "power"},
+        yaxis={"type": "log", "dtick": 1, "tickformat": "~r"},
         bargap=0,
     )
 

@@ -9,7 +9,7 @@ from calculators.ttft.check import check
 from calculators.ttft.compute import compute, sensitivities, statistic, sweep
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
 
-simulate = st.cache_data(check, max_entries=64, show_spinner="Simulating …")
+simulate = st.cache_data(max_entries=64, show_spinner="Simulating …")(check)
 
 inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
@@ -23,7 +23,7 @@ curves = sweep(result.service_ms)
 page_kit.show_figure(
     figures.ttft_against_rate(inputs, result, curves),
     "ttft-against-rate",
-    alt=f"Time to first token against arrival rate: mean, P50, P90 and P99, with the target of {inputs.ttft_slo_ms:g} ms",
+    alt=f"Time to first token against arrival rate: mean and percentiles, with the target of {inputs.ttft_slo_ms:g} ms",
     table=columns_of(curves),
 )
 page_kit.rate_handle(1e3 / result.service_ms)

@@ -22,7 +22,9 @@ def sentence(inputs: TtftInputs, result: TtftResult) -> str:
     capacity = 1e3 / result.service_ms
     match result.verdict:
         case "meets":
-            return f"At {rate} the {statistic(inputs)} is **{_ms(result.target_ttft_ms)}**, within the target of {target}."
+            return (
+                f"At {rate} the {statistic(inputs)} is **{_ms(result.target_ttft_ms)}**, within the target of {target}."
+            )
         case "misses":
             return (
                 f"At {rate} the {statistic(inputs)} is **{_ms(result.target_ttft_ms)}**, over the target of {target}: "
@@ -93,8 +95,8 @@ def agreement(check: TtftCheck) -> str:
     else:
         outside = [row.label for row in check.rows if row.verdict == "outside"]
         verdict = (
-            f"**Outside the interval: {', '.join(outside)}.** One figure in twenty is expected to be; another seed tells "
-            "whether it was chance."
+            f"**Outside the interval: {', '.join(outside)}.** One figure in twenty is expected to be; another seed "
+            "tells whether it was chance."
         )
     return f"{verdict} {run} {needed}"
 
@@ -107,9 +109,9 @@ def on_short_runs(check: TtftCheck) -> str:
     """Return what the figure of short runs shows, in Markdown."""
     first = check.short_runs[0]
     return (
-        f"A run that starts empty has not seen the worst yet. Half of all runs of {first.customers:,} requests report a P99 "
-        f"below {first.median_ms:.4g} ms; the exact P99 is {check.exact_p99_ms:.4g} ms. Dots are the median run, bars hold "
-        "nine runs in ten."
+        f"A run that starts empty has not seen the worst yet. Half the runs of {first.customers:,} requests report a "
+        f"P99 below {first.median_ms:.4g} ms; the exact P99 is {check.exact_p99_ms:.4g} ms. Dots are the median run, "
+        "bars hold nine runs in ten."
     )
 
 
@@ -119,5 +121,5 @@ def on_sensitivities(rows: tuple[Sensitivity, ...], name: str) -> str:
     direction = "longer" if first.elasticity > 0 else "shorter"
     return (
         f"**{first.label} matters most**: one percent more makes the {name} {abs(first.elasticity):.3g} % {direction}. "
-        "Each bar is an elasticity: the percent change of the answer for one percent more of the input, others unchanged."
+        "Each bar is an elasticity: the percent change of the answer for one percent more of the input."
     )

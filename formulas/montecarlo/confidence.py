@@ -96,10 +96,9 @@ def quantile_interval(
     ordered = np.sort(values) if ordered is None else ordered
     estimate = _order_statistic(ordered, p)
     below = _batched(values, batches) <= estimate
-    half = _half_width(np.count_nonzero(below, axis=1) / below.shape[1], level)
-    return Interval(
-        estimate, _order_statistic(ordered, p - half), _order_statistic(ordered, p + half, up=True), level
-    )
+    least = sqrt(p * (1.0 - p) / len(values))  # if all were independent: correlation only widens it
+    half = _half_width(np.count_nonzero(below, axis=1) / below.shape[1], level, least)
+    return Interval(estimate, _order_statistic(ordered, p - half), _order_statistic(ordered, p + half, up=True), level)
 
 
 def _order_statistic(ordered: Array, p: float, *, up: bool = False) -> float:
@@ -116,8 +115,8 @@ def _batched(values: Array, batches: int) -> Array:
     return values[len(values) - batches * length :].reshape(batches, length)
 
 
-def _half_width(means: Array, level: float) -> float:
+def _half_width(means: Array, level: float, least_error: float = 0.0) -> float:
     from scipy.special import stdtrit  # slow to import, and needed by few
 
-    spread = float(means.std(ddof=1))
-    return float(stdtrit(len(means) - 1, 0.5 + level / 2)) * spread / sqrt(len(means))
+    error = max(float(means.std(ddof=1)) / sqrt(len(means)), least_error)
+    return float(stdtrit(len(means) - 1, 0.5 + level / 2)) * error

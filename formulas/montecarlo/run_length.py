@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from formulas.closed_form import ClosedForm, Condition, Step, equation, tidy, variable
+from formulas.closed_form import ClosedForm, Condition, Step, equation, less, tidy, variable
 from formulas.queueing import md1
 from formulas.queueing.pollaczek_khinchine import UNSTABLE
 
@@ -23,14 +23,12 @@ HALF_WIDTH = variable("relative_half_width", "r", "", "half-width of the interva
 NORMAL = variable("normal_quantile", "z", "", "normal quantile of the confidence, 1.96 for 95 %")
 VARIANCE = variable("asymptotic_variance", r"\sigma^{2}", "s^2", "variance of the mean wait, times customers")
 RUN = variable("customers", "n", "", "customers in the run")
-DEFICIT = variable(
-    "start_deficit", "b", "s", "waiting that a run started empty misses, all customers together"
-)
+DEFICIT = variable("start_deficit", "b", "s", "waiting that a run started empty misses, all customers together")
 RELAXATION = variable("relaxation_customers", "m", "", "customers in one relaxation time")
 WORK = variable("work", "x", "s", "work found in the system")
 
 _R, _D, _RHO = md1.RATE.symbol, md1.SERVICE.symbol, md1.RHO.symbol
-_STABLE = Condition(_RHO < 1, UNSTABLE)
+_STABLE = Condition(less(_RHO, 1), UNSTABLE)
 _UNITS = {_R: _RHO, _D: 1}
 
 
@@ -44,9 +42,7 @@ def _poisson_steps() -> tuple[Step, ...]:
     drift = sp.expand(sp.simplify(-sp.diff(_potential(x), x) + jump + x))
     return (
         Step("A function of the work x found: g(x).", _potential(x)),
-        Step(
-            "Its mean drift, plus x, is the mean wait: g solves Poisson's equation.", tidy(sp.factor(drift))
-        ),
+        Step("Its mean drift, plus x, is the mean wait: g solves Poisson's equation.", tidy(sp.factor(drift))),
     )
 
 
@@ -56,9 +52,7 @@ def _variance_steps() -> tuple[Step, ...]:
     innovation = tidy(sp.factor(sp.simplify(x - md1.MEAN_WAIT.expression + jump)))
     return (
         *_poisson_steps(),
-        Step(
-            "What an arrival that finds x adds to the martingale: x - E[W] + R (g(x + D) - g(x)).", innovation
-        ),
+        Step("What an arrival that finds x adds to the martingale: x - E[W] + R (g(x + D) - g(x)).", innovation),
         Step(
             "Its mean square over stationary arrivals, E[W²] / (1 - R D)², is the variance per customer.",
             equation(VARIANCE.symbol, ASYMPTOTIC_VARIANCE.expression),
@@ -78,9 +72,7 @@ def _deficit_steps() -> tuple[Step, ...]:
 
 
 def _run_length_steps() -> tuple[Step, ...]:
-    share = sp.factor(
-        sp.simplify((ASYMPTOTIC_VARIANCE.expression / md1.MEAN_WAIT.expression**2).subs(_UNITS))
-    )
+    share = sp.factor(sp.simplify((ASYMPTOTIC_VARIANCE.expression / md1.MEAN_WAIT.expression**2).subs(_UNITS)))
     return (
         *ASYMPTOTIC_VARIANCE.steps,
         Step("Over the square of the mean, with ρ = R D.", tidy(share)),
@@ -109,7 +101,7 @@ ASYMPTOTIC_VARIANCE = ClosedForm(
     md1.WAIT_SECOND_MOMENT.expression / (1 - _R * _D) ** 2,
     (md1.RATE, md1.SERVICE),
     "Poisson's equation of the M/G/1 workload (Asmussen, Applied Probability and Queues, 2003)",
-    (Condition(_R * _D < 1, UNSTABLE),),
+    (Condition(less(_R * _D, 1), UNSTABLE),),
     _variance_steps,
     (WORK, md1.MEAN),
 )
@@ -121,7 +113,7 @@ START_DEFICIT = ClosedForm(
     _R * (md1.WAIT_SECOND_MOMENT.expression + 2 * _D * md1.MEAN_WAIT.expression + _D**2) / 2 / (1 - _R * _D),
     (md1.RATE, md1.SERVICE),
     "Poisson's equation of the M/G/1 workload, stopped at an arrival",
-    (Condition(_R * _D < 1, UNSTABLE),),
+    (Condition(less(_R * _D, 1), UNSTABLE),),
     _deficit_steps,
     (WORK, md1.MEAN),
 )

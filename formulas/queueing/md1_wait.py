@@ -50,7 +50,7 @@ def wait_survival(t: Any, utilization: Any) -> Any:
     Returns
     -------
     float or ndarray
-        Probability [], with an absolute error below 1e-14, and a relative one below
+        Probability [], with an absolute error below 1e-12, and a relative one below
         1e-9 wherever it exceeds 1e-6.
         NaN in an array where the queue is unstable.
 
@@ -171,9 +171,7 @@ def max_utilization(wait_limit: Any, level: Any) -> Any:
         raise DomainError(_LEVEL if limit >= 0 else "A limit on the wait cannot be negative or endless.")
     limit, late = np.broadcast_arrays(np.where(inside, limit, 0.0), np.where(inside, 1.0 - level, 0.5))
     with np.errstate(all="ignore"):
-        rho = find_root(
-            lambda x: np.log(_survival(limit, x) / late), late.astype(float), np.full(late.shape, 1.0 - 1e-15)
-        )
+        rho = find_root(lambda x: np.log(_survival(limit, x) / late), 0.5 * late, np.full(late.shape, 1.0 - 1e-15))
     return _answer(np.where(inside, rho, np.nan), scalar)
 
 

@@ -7,7 +7,7 @@ distribution; the higher moments follow from the transform of the same formula.
 
 import sympy as sp
 
-from formulas.closed_form import ClosedForm, Condition, Step, equation, tidy, variable
+from formulas.closed_form import ClosedForm, Condition, Step, equation, less, tidy, variable
 
 RATE = variable("rate", "R", "1/s", "arrival rate of prompts")
 MEAN_SERVICE = variable("mean_service", "E[S]", "s", "mean service time")
@@ -21,7 +21,7 @@ QUEUED = variable("queued", "E[Q]", "", "mean number of prompts in the queue")
 UNSTABLE = "Unstable: prompts arrive at least as fast as they are served, so there is no steady state."
 
 _R, _S1, _S2, _S3 = (v.symbol for v in (RATE, MEAN_SERVICE, SECOND_MOMENT, THIRD_MOMENT))
-_STABLE = (Condition(_R * _S1 < 1, UNSTABLE),)
+_STABLE = (Condition(less(_R * _S1, 1), UNSTABLE),)
 _MEAN_WAIT = _R * _S2 / 2 / (1 - _R * _S1)
 
 
@@ -55,9 +55,7 @@ def _second_moment_steps() -> tuple[Step, ...]:
     )
 
 
-UTILIZATION = ClosedForm(
-    "utilization", RHO, _R * _S1, (RATE, MEAN_SERVICE), "Little's law, applied to the server"
-)
+UTILIZATION = ClosedForm("utilization", RHO, _R * _S1, (RATE, MEAN_SERVICE), "Little's law, applied to the server")
 
 MEAN_WAIT = ClosedForm(
     "mean wait of M/G/1",

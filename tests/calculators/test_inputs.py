@@ -14,7 +14,9 @@ from calculators.scenario import Scenario
 @dataclass(frozen=True, kw_only=True)
 class Example:
     rate: float = kit.number("Rate", unit="requests/s", low=0.001, high=1e6, default=16, help="…")
-    service_ms: float | None = kit.number("Service", unit="ms", low=0.001, high=1e7, default=None, help="…", empty="computed")
+    service_ms: float | None = kit.number(
+        "Service", unit="ms", low=0.001, high=1e7, default=None, help="…", empty="computed"
+    )
     tp: int = kit.integer("Degree", low=1, high=8, default=1, help="…")
     model: str = kit.choice("Model", options=["llama-3.1-8b", "llama-3.1-70b", "opt-66b"], default="opt-66b", help="…")
     find: str = kit.text("Find", help="…")
@@ -93,12 +95,12 @@ def test_whole_floats_are_written_without_a_point():
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, True, "16", None, -1.0, [1]])
 def test_typed_values_are_checked_too(value):
-    with pytest.raises(kit.InputErrors):
+    with pytest.raises(kit.InputsError):
         kit.build(Example, {"rate": value})
 
 
 def test_all_wrong_values_are_reported_at_once():
-    with pytest.raises(kit.InputErrors) as caught:
+    with pytest.raises(kit.InputsError) as caught:
         kit.build(Example, {"rate": -1.0, "tp": 99, "model": "opt-66b"})
     assert [error.name for error in caught.value.errors] == ["rate", "tp"]
 

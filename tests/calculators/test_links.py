@@ -52,7 +52,7 @@ def test_a_link_spells_out_every_default_and_its_version():
         ("rate", ["50", "50"], "2 times"),
         ("tp", ["3.7"], "whole number"),
         ("model", ["Llama"], "not known"),
-        ("service_ms", ["<script>alert(1)</script>"], "In use: none (computed from model"),
+        ("service_ms", ["<script>alert(1)</script>"], "In use: none (computed)"),
         ("rat", ["7"], "did you mean rate"),
         ("utm_source", ["x"], "not an input of this page"),
         ("v", ["2"], "links of version 1"),

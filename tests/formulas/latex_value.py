@@ -32,9 +32,9 @@ class _Reader:
         return self.tokens[0] if self.tokens else ""
 
     def take(self, wanted: str | None = None) -> str:
-        token = self.tokens.pop(0)
-        assert wanted is None or token == wanted, (token, wanted)
-        return token
+        symbol = self.tokens.pop(0)
+        assert wanted is None or symbol == wanted, (symbol, wanted)
+        return symbol
 
     def sum(self) -> float:
         total = self.product()
@@ -61,19 +61,19 @@ class _Reader:
         return base
 
     def atom(self) -> float:
-        token = self.peek()
-        if token == "(":
+        symbol = self.peek()
+        if symbol == "(":
             return self.group("(", ")")
-        if token == "{":
+        if symbol == "{":
             return self.group("{", "}")
         self.take()
-        if token == r"\frac":
+        if symbol == r"\frac":
             return self.group("{", "}") / self.group("{", "}")
-        if token == "e":
+        if symbol == "e":
             return math.e
-        if token in _FUNCTIONS:
-            return self.function(token)
-        return float(token)
+        if symbol in _FUNCTIONS:
+            return self.function(symbol)
+        return float(symbol)
 
     def function(self, name: str) -> float:
         braces = self.peek() == "{"

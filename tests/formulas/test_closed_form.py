@@ -26,8 +26,12 @@ INSIDE = {  # every formula, at a point of its domain
     md1.LOW_LOAD_QUANTILE: {"level": 0.95, "utilization": 0.1, "service_time": 0.014},
     pk.UTILIZATION: {"rate": 2, "mean_service": 0.3},
     pk.MEAN_WAIT: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2},
-    pk.WAIT_SECOND_MOMENT: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 0.3},
-    pk.WAIT_VARIANCE: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 1e-7},
+    pk.WAIT_SECOND_MOMENT: {
+        "rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 0.3,
+    },
+    pk.WAIT_VARIANCE: {
+        "rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 1e-7,
+    },
     experts.DISTINCT_EXPERTS: {"experts": 128, "experts_per_token": 4, "tokens": 11},
     step_time.COMPUTE_TIME: {"flops": 7.75e12, "compute_efficiency": 0.6, "peak_flops": 989e12, "tp": 2},
     step_time.MEMORY_TIME: {
@@ -41,7 +45,9 @@ INSIDE = {  # every formula, at a point of its domain
     step_time.STEP_TIME: {"compute_s": 0.013, "memory_s": 0.0056, "collectives_s": 0.0, "overhead_s": 1e-3},
     run_length.ASYMPTOTIC_VARIANCE: {"rate": 0.9, "service_time": 1},
     run_length.START_DEFICIT: {"rate": 0.9, "service_time": 1},
-    run_length.RUN_LENGTH: {"utilization": 0.9, "relative_half_width": 0.01, "normal_quantile": 1.959963984540054},
+    run_length.RUN_LENGTH: {
+        "utilization": 0.9, "relative_half_width": 0.01, "normal_quantile": 1.959963984540054,
+    },
     run_length.RELAXATION_CUSTOMERS: {"utilization": 0.9},
 }  # fmt: skip
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)

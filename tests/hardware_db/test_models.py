@@ -132,7 +132,7 @@ def test_cache_grows_and_never_divides_by_more_than_tp(name, tokens, tp):
     assert model.kv_elements_per_rank(tokens, 1) == whole
 
 
-# --- parameters ----------------------------------------------------------------------------------------------
+# --- parameters ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MODELS)

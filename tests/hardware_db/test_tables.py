@@ -1,5 +1,7 @@
 """The tables as a whole: how many rows, what the columns sum to, and that all cross-references hold."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -150,3 +152,18 @@ def test_announced_parts_are_marked():
         *("rubin-r200", "rubin-cpx", "mi455x", "tpu-8i", "tpu-8t"),
         *("groq-3-lp30", "dmatrix-corsair", "cerebras-wse3"),
     }
+
+
+def test_the_example_of_the_readme_is_the_real_record():
+    readme = (DATA.parent / "README.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", readme, flags=re.DOTALL)
+    real = tomllib.loads((DATA / "accelerators" / "nvidia_ada.toml").read_text())
+    assert tomllib.loads(example) == {"l4": real["l4"]}
+
+
+def test_the_snippet_of_the_readme_gives_what_it_says():
+    h100, llama = accelerators()["h100-sxm"], models()["llama-3.1-70b"]
+    assert h100.peak_flops("fp8") == 1.979e15
+    assert h100.group_bandwidth_bytes_s(8) == 450e9
+    assert llama.kv_shards(16) == 8
+    assert links()["nvlink4"].latency_s == pytest.approx(1e-05)
