@@ -84,8 +84,8 @@ def percentile_formulas(inputs: TtftInputs, result: TtftResult) -> list[Shown]:
     off = md1.TAIL_QUANTILE(**values) / exact_s - 1
     note = (
         f"The exact P{inputs.percentile:g} of the wait is {1e3 * exact_s:.8g} ms, and the answer uses that: it sums "
-        "all terms (Erlang's sum up to five service times, the poles of the transform beyond). The leading term alone is "
-        f"{off:+.1e} off here."
+        "all terms (Erlang's sum up to five service times, the poles of the transform beyond). The leading term alone "
+        f"is {off:+.1e} off here."
     )
     tail = {"utilization": result.utilization}
     decay = tail | {"service_time": values["service_time"]}

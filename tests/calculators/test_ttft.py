@@ -1,0 +1,288 @@
+"""The ttft calculator: published figures, verdicts, and what must always hold."""
+
+import math
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calculators.inputs import InputsError
+from calculators.ttft.check import check
+from calculators.ttft.compute import PERCENTILES, TtftInputs, compute, sensitivities, sweep
+from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
+from formulas.closed_form import DomainError
+
+FIGURES = tomllib.loads((Path(__file__).parent / "fixtures" / "course_figures.toml").read_text())["figure"]
+TIMES = ["mean_ttft_ms", *(f"{key}_ttft_ms" for key in PERCENTILES)]
+
+typed = st.builds(
+    TtftInputs,
+    rate=st.floats(0.01, 1e4),
+    service_ms=st.floats(0.01, 1e4),
+    ttft_slo_ms=st.floats(0.01, 1e5),
+    slo_statistic=st.sampled_from(["mean", "percentile"]),
+    percentile=st.floats(1, 99.99),
+)
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure["id"])
+def test_published_figures(figure):
+    result = compute(TtftInputs(**figure["inputs"]))
+    for key, expected in figure["expected"].items():
+        assert getattr(result, key) == pytest.approx(expected, rel=figure["rel"]), key
+
+
+def test_the_lecture_p99_at_utilization_0_9_is_22_898_service_times_not_16():
+    result = compute(TtftInputs(rate=9, service_ms=100))
+    assert result.p99_ttft_ms == pytest.approx(2289.8237, rel=1e-7)
+    assert result.p90_ttft_ms == pytest.approx(1178.2505, rel=1e-7)
+
+
+@given(typed)
+def test_one_verdict_and_it_is_the_true_one(inputs):
+    result = compute(inputs)
+    slo, at_rate, rate_limit = inputs.ttft_slo_ms, result.target_ttft_ms, result.max_rate
+    match result.verdict:
+        case "meets":
+            assert at_rate <= slo
+            assert result.instances == 1 or rate_limit == pytest.approx(inputs.rate)
+        case "misses":
+            assert at_rate > slo
+            assert rate_limit < inputs.rate
+            assert result.instances >= 2
+        case "unstable":
+            assert at_rate is None
+            assert result.instances >= 2
+            assert result.utilization >= 1
+        case "too_slow_unloaded":
+            assert (rate_limit, result.instances) == (None, None)
+            assert result.service_ms > slo
+        case other:
+            pytest.fail(other)
+
+
+@given(typed)
+def test_no_number_is_infinite_nan_or_negative(inputs):
+    result = compute(inputs)
+    for name in (*TIMES, "mean_wait_ms", "max_rate", "target_ttft_ms", "service_ms", "utilization"):
+        value = getattr(result, name)
+        assert value is None or (math.isfinite(value) and value >= 0), name
+    assert result.stable == (result.utilization < 1)
+    assert all((getattr(result, name) is not None) == result.stable for name in TIMES)
+
+
+@given(typed)
+def test_percentiles_are_ordered_and_no_less_than_the_service_time(inputs):
+    result = compute(inputs)
+    if result.stable:
+        percentiles = [getattr(result, f"{key}_ttft_ms") for key in PERCENTILES]
+        assert percentiles == sorted(percentiles)
+        assert percentiles[0] >= result.service_ms
+
+
+@given(typed, st.floats(1.001, 3))
+def test_ttft_grows_with_the_rate(inputs, factor):
+    low, high = compute(inputs), compute(replace(inputs, rate=inputs.rate * factor))
+    if high.stable:
+        for name in TIMES:
+            assert getattr(low, name) <= getattr(high, name) * (1 + 1e-12), name
+
+
+@given(typed)
+def test_at_the_highest_rate_the_target_is_just_met(inputs):
+    limit = compute(inputs).max_rate
+    if limit is not None and 0.001 <= limit:
+        at_limit = compute(replace(inputs, rate=limit))
+        if at_limit.utilization < 0.999:  # closer to saturation, one digit of the rate is many of the TTFT
+            assert at_limit.target_ttft_ms <= inputs.ttft_slo_ms * (1 + 1e-6)
+        beyond = compute(replace(inputs, rate=limit * 1.001))
+        assert beyond.verdict in ("misses", "unstable")
+
+
+def test_too_slow_unloaded_names_what_helps():
+    result = compute(TtftInputs(rate=1, service_ms=200, ttft_slo_ms=100))
+    assert result.verdict == "too_slow_unloaded"
+    assert result.mean_ttft_ms is not None
+    assert "More instances cannot help" in result.warnings[0]
+
+
+def test_weights_that_do_not_fit_are_a_verdict_of_their_own():
+    result = compute(TtftInputs(model="llama-3.1-70b", rate=1, ttft_slo_ms=1000))
+    assert (result.verdict, result.max_rate, result.instances) == ("does_not_fit", None, None)
+    assert result.service_ms == pytest.approx(121.5146, rel=1e-5)
+    assert "tp = 2 or more" in result.warnings[0]
+    assert compute(TtftInputs(model="llama-3.1-70b", rate=1, ttft_slo_ms=1000, tp=2)).verdict == "meets"
+
+
+@pytest.mark.parametrize(
+    ("changes", "named", "said"),
+    [
+        ({"accelerator": "a100-sxm-80", "weight_dtype": "fp8"}, "weight_dtype", "no fp8 rate"),
+        ({"accelerator": "h100-sxm", "compute_dtype": "fp4"}, "compute_dtype", "no fp4 rate"),
+        ({"accelerator": "v100-sxm2-32"}, "weight_dtype", "no bf16 rate"),
+        ({"accelerator": "h100-sxm", "tp": 16}, "tp", "joins 8 accelerators"),
+        ({"accelerator": "l4", "tp": 2}, "tp", "no scale-up link"),
+    ],
+)
+def test_what_a_chip_cannot_do_is_an_error_that_says_so(changes, named, said):
+    with pytest.raises(InputsError) as caught:
+        compute(TtftInputs(**changes))
+    (error,) = caught.value.errors
+    assert error.name == named
+    assert said in str(error)
+
+
+def test_weight_only_quantization_computes_in_the_type_that_the_user_names():
+    fp8_weights = compute(TtftInputs(accelerator="a100-sxm-80", weight_dtype="fp8", compute_dtype="bf16"))
+    bf16 = compute(TtftInputs(accelerator="a100-sxm-80"))
+    assert fp8_weights.service.compute_ms == bf16.service.compute_ms
+    assert fp8_weights.service.weights_gb < 0.6 * bf16.service.weights_gb
+
+
+def test_two_amd_chips_share_one_link_not_seven():
+    pair = compute(TtftInputs(accelerator="mi300x", tp=2)).service
+    expected_s = 32 * 2 * (2 * (1 / 2) * 512 * 4096 * 2 / 64e9 + 2e-6)
+    assert pair.collectives_ms == pytest.approx(1e3 * expected_s, rel=1e-9)
+
+
+def test_a_named_link_carries_more_ranks_than_the_node_has():
+    across = compute(TtftInputs(tp=16, tp_link="ib-ndr-400"))
+    assert across.service.collectives_ms > compute(TtftInputs(tp=8)).service.collectives_ms
+
+
+def test_a_mixture_of_experts_reads_the_distinct_experts_only():
+    one = compute(TtftInputs(model="gpt-oss-120b", prompt_tokens=1)).service.weights_gb
+    many = compute(TtftInputs(model="gpt-oss-120b", prompt_tokens=4096)).service.weights_gb
+    assert many / one > 10
+    assert many == pytest.approx(2 * 116.8, rel=0.02)
+
+
+def test_a_cached_prefix_costs_attention_but_no_products():
+    plain, cached = compute(TtftInputs()), compute(TtftInputs(cached_tokens=2048))
+    extra_flop = 4 * 32 * 128 * 32 * 512 * 2048
+    assert cached.service.tflop - plain.service.tflop == pytest.approx(extra_flop / 1e12, rel=1e-9)
+
+
+def test_overrides_replace_values_of_the_set_one_by_one():
+    slow = compute(TtftInputs(compute_efficiency=0.3))
+    assert slow.service.compute_ms == pytest.approx(2 * compute(TtftInputs()).service.compute_ms)
+    assert slow.service.overhead_ms == 1.0
+    assert compute(TtftInputs(step_overhead_ms=0.0)).service_ms == pytest.approx(13.0662, rel=1e-5)
+
+
+def test_the_sweep_agrees_with_single_answers():
+    curves = sweep(50.0)
+    assert len(curves.rate) == 200
+    assert np.all(np.diff(curves.rate) > 0)
+    for index in (0, 57, 140, 199):
+        alone = compute(TtftInputs(rate=max(curves.rate[index], 1e-9), service_ms=50))
+        for name in TIMES:
+            assert getattr(curves, name)[index] == pytest.approx(getattr(alone, name), rel=1e-9), name
+
+
+def test_elasticities_add_up_to_one_in_time_and_rate():
+    # TTFT has the unit of the service time: scaling D up and R down by one percent scales it by one percent.
+    by_name = {row.name: row.elasticity for row in sensitivities(TtftInputs(rate=16, service_ms=50))}
+    assert by_name["service_ms"] - by_name["rate"] == pytest.approx(1, abs=1e-4)
+
+
+def test_elasticity_of_the_mean_is_that_of_the_closed_form():
+    rows = sensitivities(TtftInputs(rate=16, service_ms=50, slo_statistic="mean"))
+    by_name = {row.name: row.elasticity for row in rows}
+    (form,) = [shown for shown in queue_formulas(TtftInputs(rate=16, service_ms=50), compute(TtftInputs(rate=16, service_ms=50)))
+               if shown.form.result.name == "mean_ttft"]  # fmt: skip
+    assert by_name["rate"] == pytest.approx(form.form.elasticity("rate")(**form.values), rel=1e-4)
+    assert by_name["service_ms"] == pytest.approx(form.form.elasticity("service_time")(**form.values), rel=1e-4)
+
+
+def test_without_a_steady_state_there_is_no_elasticity():
+    assert sensitivities(TtftInputs(rate=100)) == ()
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        TtftInputs(),
+        TtftInputs(tp=2, prompt_tokens=7),
+        TtftInputs(rate=5),
+        TtftInputs(rate=16, service_ms=50, percentile=99.9),
+        TtftInputs(rate=1, service_ms=50, percentile=50),
+        TtftInputs(model="deepseek-v3", accelerator="b200", tp=8, rate=3),
+    ],
+)
+def test_every_shown_formula_gives_the_answers_own_number(inputs):
+    result = compute(inputs)
+    ms = {
+        "total_s": result.service_ms,
+        "utilization": 1e3 * result.utilization,
+        "mean_wait": result.mean_wait_ms,
+        "mean_ttft": result.mean_ttft_ms,
+    }
+    shown = [*service_formulas(inputs), *queue_formulas(inputs, result)]
+    for each in shown:
+        if each.form.result.name in ms:
+            assert 1e3 * each.form(**each.values) == pytest.approx(ms[each.form.result.name], rel=1e-12)
+    for each in percentile_formulas(inputs, result):
+        if not each.form.violations(**each.values):
+            assert each.form.substituted(**each.values)
+    assert facts(inputs)
+
+
+def test_the_percentile_formula_is_exact_where_it_says_so_and_near_where_it_says_so():
+    for rate in (2, 7.7, 16, 19):
+        inputs = TtftInputs(rate=rate, service_ms=50, percentile=99)
+        result = compute(inputs)
+        first = percentile_formulas(inputs, result)[0]
+        wait_ms = 1e3 * first.form(**first.values)
+        exact_ms = result.p99_ttft_ms - 50
+        tolerance = 1e-9 if "Exact" in first.remark else 0.02
+        assert wait_ms == pytest.approx(exact_ms, rel=tolerance)
+
+
+@pytest.mark.parametrize("rate", [4, 14, 18])
+def test_simulation_and_closed_form_agree(rate):
+    checked = check(TtftInputs(rate=rate, service_ms=50, customers=1_000_000, seed=7))
+    assert checked.agrees
+    assert [row.label for row in checked.rows] == ["mean", "P50", "P90", "P95", "P99"]
+    shares = checked.distribution
+    assert shares.simulated.sum() == pytest.approx(1)
+    assert np.allclose(shares.simulated[:5], shares.exact[:5], rtol=0.05, atol=2e-3)
+
+
+def test_a_run_too_short_says_so_instead_of_agreeing():
+    checked = check(TtftInputs(rate=19.98, service_ms=50, customers=100_000))
+    assert checked.agrees is None
+    assert checked.needed_for_one_percent > 1e9
+
+
+def test_short_runs_undershoot_at_utilization_0_9_as_the_lecture_did():
+    checked = check(TtftInputs(rate=18, service_ms=50, customers=100_000))
+    assert checked.exact_p99_ms == pytest.approx(22.898237 * 50, rel=1e-6)
+    medians = [run.median_ms for run in checked.short_runs]
+    assert medians == sorted(medians)
+    shortest = checked.short_runs[0]
+    assert shortest.median_ms < 16 * 50 < checked.exact_p99_ms
+
+
+def test_the_same_seed_gives_the_same_simulation():
+    inputs = TtftInputs(rate=10, service_ms=50, customers=50_000, seed=3)
+    assert check(inputs).rows == check(inputs).rows
+    assert check(inputs).rows != check(replace(inputs, seed=4)).rows
+
+
+def test_an_unstable_instance_is_not_simulated():
+    with pytest.raises(DomainError, match="no steady state"):
+        check(TtftInputs(rate=21, service_ms=50))
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(TtftInputs.__dataclass_fields__["model"].metadata["input"].options), st.integers(1, 100_000))
+def test_every_model_has_a_prefill_time(model, prompt_tokens):
+    result = compute(TtftInputs(model=model, accelerator="b200", prompt_tokens=prompt_tokens, rate=0.01))
+    assert 1 < result.service_ms < 1e7
+    longer = compute(TtftInputs(model=model, accelerator="b200", prompt_tokens=2 * prompt_tokens, rate=0.01))
+    assert longer.service_ms >= result.service_ms
