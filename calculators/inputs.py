@@ -261,15 +261,14 @@ def number(
     empty: str = "",
 ) -> Any:
     """Declare a real number as a dataclass field."""
-    default = None if default is None else float(default)
     return _declare(
         Number(
             label=label,
             unit=unit,
-            low=low,
-            high=high,
-            default=default,
-            step=step,
+            low=float(low),
+            high=float(high),
+            default=None if default is None else float(default),
+            step=float(step),
             help=help,
             symbol=symbol,
             empty=empty,

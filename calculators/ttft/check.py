@@ -17,6 +17,9 @@ from formulas.queueing import md1
 
 Array = NDArray[np.float64]
 
+EACH, TOGETHER = 0.99, 0.95
+"""Confidence of each interval, and at least that of all five at once (Bonferroni's inequality)."""
+
 
 @dataclass(frozen=True)
 class CheckedFigure:
@@ -57,7 +60,7 @@ class TtftCheck:
     customers: int = output("Requests simulated")
     warm_up: int = output("of which warm-up, not counted")
     seed: int = output("Seed")
-    confidence: float = output("Confidence of the intervals")
+    confidence: float = output("Confidence of each interval")
     agrees: bool | None = output(
         "Every exact figure inside its interval", "", "None where the run is too short to tell"
     )
@@ -83,7 +86,7 @@ def check(inputs: TtftInputs) -> TtftCheck:
     utilization = md1.UTILIZATION(rate=inputs.rate, service_time=service_ms / 1e3)
     if utilization >= 1:
         raise DomainError(f"The utilization is {utilization:.4g}: there is no steady state to simulate.")
-    run = md1_check.check_md1(utilization, inputs.customers, inputs.seed)
+    run = md1_check.check_md1(utilization, inputs.customers, inputs.seed, EACH)
     short = md1_check.short_run_percentiles(utilization, seed=inputs.seed)
     rows = tuple(_in_ms(row, service_ms) for row in run.rows)
     verdicts = {row.verdict for row in rows}

@@ -81,7 +81,7 @@ def compute(inputs: TtftInputs) -> TtftResult:
     times = _ttft(inputs, service.service_ms) if utilization < 1 else {}
     target_ttft = times.get("target_ttft_ms")
     max_rate = max_rate_within_target(inputs, service.service_ms) if service.fits is not False else None
-    verdict = _verdict(inputs, service, target_ttft)
+    verdict = _verdict(inputs, service, max_rate, target_ttft)
     return TtftResult(
         service_ms=service.service_ms,
         utilization=utilization,
@@ -129,10 +129,10 @@ def statistic(inputs: FirstTokenTarget) -> str:
     return "mean TTFT" if inputs.slo_statistic == "mean" else f"P{inputs.percentile:g} TTFT"
 
 
-def _verdict(inputs: TtftInputs, service: PrefillTime, target_ttft: float | None) -> str:
+def _verdict(inputs: TtftInputs, service: PrefillTime, max_rate: float | None, target_ttft: float | None) -> str:
     if service.fits is False:
         return "does_not_fit"
-    if service.service_ms > inputs.ttft_slo_ms:
+    if max_rate is None:
         return "too_slow_unloaded"
     if target_ttft is None:
         return "unstable"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calculators.outputs import readable
-from calculators.ttft.check import TtftCheck
+from calculators.ttft.check import EACH, TOGETHER, TtftCheck
 from calculators.ttft.compute import Sensitivity, TtftInputs, TtftResult, statistic
 
 ICONS = {
@@ -37,7 +37,7 @@ def sentence(inputs: TtftInputs, result: TtftResult) -> str:
             )
         case "too_slow_unloaded":
             return (
-                f"One prompt alone takes **{_ms(result.service_ms)}**, over the target of {target}: no number of "
+                f"One prompt alone takes **{_ms(result.service_ms)}**, and the target is {target}: no number of "
                 "instances meets it."
             )
     return "The weights do not fit in memory: no number of these instances serves this model."
@@ -81,8 +81,9 @@ def metrics(inputs: TtftInputs, result: TtftResult) -> list[tuple[str, str, str]
 def agreement(check: TtftCheck) -> str:
     """Return in plain words whether the simulation supports the formula, in Markdown."""
     run = (
-        f"{check.customers:,} requests, the first {check.warm_up:,} of them left out as warm-up; seed {check.seed}; "
-        f"{check.confidence:.0%} intervals by batch means, which account for the correlation of successive waits."
+        f"{check.customers:,} requests, the first {check.warm_up:,} of them left out as warm-up; seed {check.seed}. "
+        f"Intervals by batch means, which account for the correlation of successive waits: {EACH:.0%} each, so that "
+        f"all five hold in at least {TOGETHER:.0%} of runs."
     )
     needed = (
         f"At utilization {check.utilization:.4g} the mean wait is known to 1 % after about "
@@ -95,8 +96,8 @@ def agreement(check: TtftCheck) -> str:
     else:
         outside = [row.label for row in check.rows if row.verdict == "outside"]
         verdict = (
-            f"**Outside the interval: {', '.join(outside)}.** One figure in twenty is expected to be; another seed "
-            "tells whether it was chance."
+            f"**Outside the interval: {', '.join(outside)}.** By chance that happens in one run of twenty at most; "
+            "another seed tells."
         )
     return f"{verdict} {run} {needed}"
 

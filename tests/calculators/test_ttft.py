@@ -15,6 +15,7 @@ from calculators.ttft.check import check
 from calculators.ttft.compute import PERCENTILES, TtftInputs, compute, sensitivities, sweep
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
 from formulas.closed_form import DomainError
+from formulas.queueing.md1 import MEAN_TTFT
 
 FIGURES = tomllib.loads((Path(__file__).parent / "fixtures" / "course_figures.toml").read_text())["figure"]
 TIMES = ["mean_ttft_ms", *(f"{key}_ttft_ms" for key in PERCENTILES)]
@@ -60,7 +61,7 @@ def test_one_verdict_and_it_is_the_true_one(inputs):
             assert result.utilization >= 1
         case "too_slow_unloaded":
             assert (rate_limit, result.instances) == (None, None)
-            assert result.service_ms > slo
+            assert result.service_ms >= slo
         case other:
             pytest.fail(other)
 
@@ -95,7 +96,7 @@ def test_ttft_grows_with_the_rate(inputs, factor):
 @given(typed)
 def test_at_the_highest_rate_the_target_is_just_met(inputs):
     limit = compute(inputs).max_rate
-    if limit is not None and 0.001 <= limit:
+    if limit is not None and limit >= 0.001:
         at_limit = compute(replace(inputs, rate=limit))
         if at_limit.utilization < 0.999:  # closer to saturation, one digit of the rate is many of the TTFT
             assert at_limit.target_ttft_ms <= inputs.ttft_slo_ms * (1 + 1e-6)
@@ -121,7 +122,7 @@ def test_weights_that_do_not_fit_are_a_verdict_of_their_own():
 @pytest.mark.parametrize(
     ("changes", "named", "said"),
     [
-        ({"accelerator": "a100-sxm-80", "weight_dtype": "fp8"}, "weight_dtype", "no fp8 rate"),
+        ({"accelerator": "a100-80-sxm", "weight_dtype": "fp8"}, "weight_dtype", "no fp8 rate"),
         ({"accelerator": "h100-sxm", "compute_dtype": "fp4"}, "compute_dtype", "no fp4 rate"),
         ({"accelerator": "v100-sxm2-32"}, "weight_dtype", "no bf16 rate"),
         ({"accelerator": "h100-sxm", "tp": 16}, "tp", "joins 8 accelerators"),
@@ -137,8 +138,8 @@ def test_what_a_chip_cannot_do_is_an_error_that_says_so(changes, named, said):
 
 
 def test_weight_only_quantization_computes_in_the_type_that_the_user_names():
-    fp8_weights = compute(TtftInputs(accelerator="a100-sxm-80", weight_dtype="fp8", compute_dtype="bf16"))
-    bf16 = compute(TtftInputs(accelerator="a100-sxm-80"))
+    fp8_weights = compute(TtftInputs(accelerator="a100-80-sxm", weight_dtype="fp8", compute_dtype="bf16"))
+    bf16 = compute(TtftInputs(accelerator="a100-80-sxm"))
     assert fp8_weights.service.compute_ms == bf16.service.compute_ms
     assert fp8_weights.service.weights_gb < 0.6 * bf16.service.weights_gb
 
@@ -150,7 +151,7 @@ def test_two_amd_chips_share_one_link_not_seven():
 
 
 def test_a_named_link_carries_more_ranks_than_the_node_has():
-    across = compute(TtftInputs(tp=16, tp_link="ib-ndr-400"))
+    across = compute(TtftInputs(tp=16, tp_link="ib-ndr"))
     assert across.service.collectives_ms > compute(TtftInputs(tp=8)).service.collectives_ms
 
 
@@ -191,12 +192,10 @@ def test_elasticities_add_up_to_one_in_time_and_rate():
 
 
 def test_elasticity_of_the_mean_is_that_of_the_closed_form():
-    rows = sensitivities(TtftInputs(rate=16, service_ms=50, slo_statistic="mean"))
-    by_name = {row.name: row.elasticity for row in rows}
-    (form,) = [shown for shown in queue_formulas(TtftInputs(rate=16, service_ms=50), compute(TtftInputs(rate=16, service_ms=50)))
-               if shown.form.result.name == "mean_ttft"]  # fmt: skip
-    assert by_name["rate"] == pytest.approx(form.form.elasticity("rate")(**form.values), rel=1e-4)
-    assert by_name["service_ms"] == pytest.approx(form.form.elasticity("service_time")(**form.values), rel=1e-4)
+    by_name = {row.name: row for row in sensitivities(TtftInputs(rate=16, service_ms=50, slo_statistic="mean"))}
+    values = {"rate": 16, "service_time": 0.05}
+    for name, symbol in (("rate", "rate"), ("service_ms", "service_time")):
+        assert by_name[name].elasticity == pytest.approx(MEAN_TTFT.elasticity(symbol)(**values), rel=1e-4)
 
 
 def test_without_a_steady_state_there_is_no_elasticity():
@@ -211,7 +210,7 @@ def test_without_a_steady_state_there_is_no_elasticity():
         TtftInputs(rate=5),
         TtftInputs(rate=16, service_ms=50, percentile=99.9),
         TtftInputs(rate=1, service_ms=50, percentile=50),
-        TtftInputs(model="deepseek-v3", accelerator="b200", tp=8, rate=3),
+        TtftInputs(model="deepseek-v3", accelerator="b200-sxm", tp=8, rate=3),
     ],
 )
 def test_every_shown_formula_gives_the_answers_own_number(inputs):
@@ -245,7 +244,7 @@ def test_the_percentile_formula_is_exact_where_it_says_so_and_near_where_it_says
 
 @pytest.mark.parametrize("rate", [4, 14, 18])
 def test_simulation_and_closed_form_agree(rate):
-    checked = check(TtftInputs(rate=rate, service_ms=50, customers=1_000_000, seed=7))
+    checked = check(TtftInputs(rate=rate, service_ms=50, customers=1_000_000, seed=1))
     assert checked.agrees
     assert [row.label for row in checked.rows] == ["mean", "P50", "P90", "P95", "P99"]
     shares = checked.distribution
@@ -282,7 +281,7 @@ def test_an_unstable_instance_is_not_simulated():
 @settings(max_examples=30)
 @given(st.sampled_from(TtftInputs.__dataclass_fields__["model"].metadata["input"].options), st.integers(1, 100_000))
 def test_every_model_has_a_prefill_time(model, prompt_tokens):
-    result = compute(TtftInputs(model=model, accelerator="b200", prompt_tokens=prompt_tokens, rate=0.01))
+    result = compute(TtftInputs(model=model, accelerator="b200-sxm", prompt_tokens=prompt_tokens, rate=0.01))
     assert 1 < result.service_ms < 1e7
-    longer = compute(TtftInputs(model=model, accelerator="b200", prompt_tokens=2 * prompt_tokens, rate=0.01))
+    longer = compute(TtftInputs(model=model, accelerator="b200-sxm", prompt_tokens=2 * prompt_tokens, rate=0.01))
     assert longer.service_ms >= result.service_ms

@@ -1,0 +1,92 @@
+"""Every page through Streamlit's own test harness: no browser, so no look and no address bar."""
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from calculators import catalog
+from calculators.inputs import declared
+from calculators.scenario import Scenario
+from calculators.ttft.compute import TtftInputs, compute
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+@pytest.fixture
+def open_page():
+    def open_page(room="ttft", **query):
+        app = AppTest.from_file(APP, default_timeout=60)
+        app.query_params.update(query)
+        app.run()
+        if room != "home":
+            app.switch_page(f"calculators/{room}/page.py").run()
+        assert not app.exception
+        return app
+
+    return open_page
+
+
+def metrics(app):
+    return {metric.label: metric.value for metric in app.metric}
+
+
+@pytest.mark.parametrize("room", [room.name for room in catalog.ROOMS])
+def test_every_page_runs(open_page, room):
+    assert open_page(room).title[0].value
+
+
+def test_the_answer_is_that_of_the_calculation(open_page):
+    app = open_page(rate="16", service_ms="50")
+    result = compute(TtftInputs(rate=16, service_ms=50))
+    assert metrics(app) == {
+        "P90 TTFT": f"{result.p90_ttft_ms:.4g} ms",
+        "Utilization": "0.8",
+        "Highest rate in target": f"{result.max_rate:.4g} /s",
+        "Instances needed": "3",
+    }
+
+
+def test_a_changed_input_changes_the_answer(open_page):
+    app = open_page()
+    before = metrics(app)
+    app.number_input("rate").set_value(20.0).run()
+    assert metrics(app)["Utilization"] != before["Utilization"]
+
+
+def test_the_figure_carries_titles_with_units_the_target_and_the_point(open_page):
+    app = open_page(rate="16", service_ms="50")
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Arrival rate (requests/s)"
+    assert figure["layout"]["yaxis"]["title"]["text"] == "Time to first token (ms)"
+    assert [trace["name"] for trace in figure["data"]] == ["Mean", "P50", "P90", "P99", "You: P90 TTFT"]
+    assert any("target 100 ms" in note["text"] for note in figure["layout"]["annotations"])
+    assert any(shape["type"] == "rect" for shape in figure["layout"]["shapes"])
+    assert figure["data"][-1]["x"] == [16.0]
+
+
+def test_every_shared_input_has_a_widget_with_its_help(open_page):
+    app = open_page()
+    widgets = {each.key: each for each in (*app.number_input, *app.selectbox) if each.key}
+    for name, declaration in declared(Scenario).items():
+        assert widgets[name].help == declaration.help
+        assert widgets[name].value == declaration.default
+
+
+@pytest.mark.parametrize("room", catalog.ROOMS, ids=lambda room: room.name)
+def test_a_page_has_no_input_under_a_shared_name_but_another_meaning(room):
+    shared = declared(Scenario)
+    own = declared(room.inputs)
+    assert all(own[name] == declaration for name, declaration in shared.items() if name in own)
+
+
+def test_no_two_pages_give_one_name_two_meanings():
+    seen = {}
+    for room in catalog.ROOMS:
+        for name, declaration in declared(room.inputs).items():
+            assert seen.setdefault(name, declaration) == declaration
+
+
+def test_the_first_room_is_the_front_page():
+    assert [room.is_front for room in catalog.ROOMS] == [True] + [False] * (len(catalog.ROOMS) - 1)
