@@ -169,7 +169,7 @@ class Number(Input):
     def allowed(self) -> str:
         """The range with its unit."""
         empty = f", or empty ({self.empty})" if self.empty else ""
-        return f"{self.kind} from {self.format(self.low)} to {self.format(self.high)} {self.unit}".rstrip() + empty
+        return f"{self.kind} from {self.low:,.10g} to {self.high:,.10g} {self.unit}".rstrip() + empty
 
     def format(self, value: Value) -> str:
         """Return the shortest text that reads back as the same number: ``16``, not ``16.0``."""

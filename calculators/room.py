@@ -53,9 +53,12 @@ class Calculator(Room):
     ----------
     compute : callable
         Inputs to result, a frozen dataclass of :func:`~calculators.outputs.output` fields with ``warnings``.
+    answer : callable
+        Inputs and result to the answer in one sentence of Markdown, its verdict's icon in front.
     check : callable or None
         Inputs to the result of the simulation that stands beside the formula.
     """
 
     compute: Callable[[Any], Any]
+    answer: Callable[[Any, Any], str]
     check: Callable[[Any], Any] | None = None

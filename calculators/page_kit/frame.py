@@ -111,26 +111,26 @@ def _labelled(error: Any) -> str:
     return f"{declaration.label}: {error}" if declaration else str(error)
 
 
-def headline(sentence: str, *, icon: str, metrics: Sequence[tuple[str, str, str]], warnings: Sequence[str]) -> None:
+def headline(answer: str, *, metrics: Sequence[tuple[str, str, str]], remarks: Sequence[str]) -> None:
     """Draw the answer: one sentence, three or four numbers, and what a person should know before using them.
 
     Parameters
     ----------
-    sentence
-        The answer, in Markdown of the project's own making.
-    icon
-        A Material symbol that stands for the verdict.
+    answer
+        The sentence, in Markdown of the project's own making.
     metrics
         Label, value with unit, and help of each number.
-    warnings
+    remarks
         Sentences, shown as plain text.
     """
-    st.markdown(f"### {icon} {sentence}")
-    for column, (label, value, explanation) in zip(st.columns(len(metrics)), metrics, strict=True):
-        column.metric(label, value, help=explanation, border=True)
-    for warning in warnings:
-        with st.container(border=True, key=f"warning-{abs(hash(warning))}"):
-            st.text(warning)
+    st.markdown(f"### {answer}")
+    with st.container(horizontal=True):
+        for label, value, explanation in metrics:
+            st.metric(label, value, help=explanation, border=True)
+    if remarks:
+        with st.container(border=True, key="remarks"):
+            for remark in remarks:
+                st.text(remark)
 
 
 class Tabs:

@@ -3,6 +3,7 @@
 from calculators.room import Calculator
 from calculators.ttft.check import check
 from calculators.ttft.compute import TtftInputs, compute
+from calculators.ttft.wording import answer
 
 ROOM = Calculator(
     name="ttft",
@@ -11,6 +12,7 @@ ROOM = Calculator(
     icon=":material/timer:",
     inputs=TtftInputs,
     compute=compute,
+    answer=answer,
     check=check,
 )
 """The catalog's entry."""

@@ -17,6 +17,9 @@ from formulas.queueing import md1
 
 Array = NDArray[np.float64]
 
+LECTURE_UTILIZATION, LECTURE_P99 = 0.9, 16.0
+"""P99 of TTFT [service times] that the lecture's short simulation gave at that utilization (lecture 5, section 4.3)."""
+
 EACH, TOGETHER = 0.99, 0.95
 """Confidence of each interval, and at least that of all five at once (Bonferroni's inequality)."""
 
@@ -56,6 +59,7 @@ class Distribution:
 class TtftCheck:
     """The simulation's answer beside the exact one."""
 
+    service_ms: float = output("Service time", "ms")
     utilization: float = output("Utilization")
     customers: int = output("Requests simulated")
     warm_up: int = output("of which warm-up, not counted")
@@ -93,6 +97,7 @@ def check(inputs: TtftInputs) -> TtftCheck:
     counted = run.customers - run.warm_up
     needed = run_length.customers_needed(utilization, 0.01)
     return TtftCheck(
+        service_ms=service_ms,
         utilization=utilization,
         customers=run.customers,
         warm_up=run.warm_up,

@@ -48,7 +48,7 @@ class TtftInputs(FirstTokenTarget, PrefillInputs, Traffic):
 
 @dataclass(frozen=True, kw_only=True)
 class TtftResult:
-    """The answer. A time that does not exist is ``None``; ``verdict`` and ``warnings`` say why."""
+    """The answer. A time that does not exist is ``None``; ``verdict`` and ``reasons`` say why."""
 
     service_ms: float = output("Service time", "ms", "One prompt alone on the instance")
     utilization: float = output("Utilization", "", "Share of the time that the instance is busy")
@@ -65,7 +65,13 @@ class TtftResult:
     instances: int | None = output("Instances needed", "", "For this rate, split at random")
     verdict: str = output("Verdict", "", "meets, misses, too_slow_unloaded, unstable or does_not_fit")
     service: StepBreakdown | None = output("What the service time is made of")
-    warnings: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why figures are missing, then what to know before using those that are there."""
+        return self.reasons + self.remarks
 
 
 def compute(inputs: TtftInputs) -> TtftResult:
@@ -91,7 +97,8 @@ def compute(inputs: TtftInputs) -> TtftResult:
         instances=None if max_rate is None else max(1, math.ceil(inputs.rate / max_rate - 1e-9)),
         verdict=verdict,
         service=service.parts,
-        warnings=(*_sentences(inputs, service, utilization, verdict), *service.warnings),
+        reasons=_reasons(inputs, service, utilization, verdict),
+        remarks=service.warnings,
     )
 
 
@@ -139,7 +146,7 @@ def _verdict(inputs: TtftInputs, service: PrefillTime, max_rate: float | None, t
     return "meets" if target_ttft <= inputs.ttft_slo_ms else "misses"
 
 
-def _sentences(inputs: TtftInputs, service: PrefillTime, utilization: float, verdict: str) -> tuple[str, ...]:
+def _reasons(inputs: TtftInputs, service: PrefillTime, utilization: float, verdict: str) -> tuple[str, ...]:
     found = []
     if utilization >= 1:
         found.append(

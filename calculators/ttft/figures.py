@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from calculators import plots
-from calculators.ttft.check import TtftCheck
+from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import Sensitivity, Sweep, TtftInputs, TtftResult, statistic
 
 NAMES = {"p50": "P50", "p90": "P90", "p95": "P95", "p99": "P99", "p999": "P99.9"}
@@ -17,7 +17,7 @@ NAMES = {"p50": "P50", "p90": "P90", "p95": "P95", "p99": "P99", "p999": "P99.9"
 def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> go.Figure:
     """Return mean, P50, P90 and P99 of TTFT against rate, the target, the user's point and the unstable region."""
     capacity = 1e3 / result.service_ms
-    right = max(1.12 * capacity, 1.05 * inputs.rate)
+    right = min(max(1.12 * capacity, 1.05 * inputs.rate), 1.6 * capacity)
     traces = [plots.line(curves.rate, curves.mean_ttft_ms, "Mean", plots.SERIES["mean"], unit="ms", dash="dash")]
     traces += [
         plots.line(curves.rate, getattr(curves, f"{key}_ttft_ms"), NAMES[key], plots.SERIES[key], unit="ms")
@@ -29,6 +29,9 @@ def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> 
     ]
     if result.max_rate:
         marks.append(plots.upright(result.max_rate, f"up to {result.max_rate:.4g} requests/s"))
+    if not result.stable:
+        beyond = " →" if inputs.rate > right else ""
+        marks.append(plots.upright(min(inputs.rate, right), f"you: {inputs.rate:g} requests/s{beyond}", plots.RED))
     if result.target_ttft_ms is not None:
         name = f"You: {statistic(inputs)}"
         hover = f"{inputs.rate:g} requests/s: {statistic(inputs)} {result.target_ttft_ms:.4g} ms"
@@ -64,6 +67,7 @@ def distribution(check: TtftCheck) -> go.Figure:
     """Return the share of requests in each bin of TTFT: simulated as bars, exact as a curve."""
     shares = check.distribution
     width_ms = float(shares.middle_ms[1] - shares.middle_ms[0])
+    lowest = max(float(shares.exact[-1]), 1e-12)
     bars = go.Bar(
         x=shares.middle_ms, y=shares.simulated, width=width_ms, name="Simulated",
         marker={"color": plots.SKY, "line": {"width": 0}}, hovertemplate="%{y:.3~g}",
@@ -71,7 +75,7 @@ def distribution(check: TtftCheck) -> go.Figure:
     exact = plots.line(shares.middle_ms, shares.exact, "Exact", plots.RED, unit="", width=2)
     exact.line.shape = "hvh"
     marks = [
-        plots.upright(row.exact_ms, row.label, plots.GREY, side="right", height=0.98 - 0.07 * place)
+        plots.upright(row.exact_ms, row.label, plots.GREY, side="right", height=1.02 - 0.05 * place)
         for place, row in enumerate(check.rows)
         if row.label != "mean"
     ]
@@ -82,7 +86,8 @@ def distribution(check: TtftCheck) -> go.Figure:
         y=f"Share of requests per {width_ms:.3g} ms",
         shapes=shapes,
         notes=notes,
-        yaxis={"type": "log", "dtick": 1, "tickformat": "~r"},
+        # A decade and a half above a share of one, so that the names of the percentiles stand clear of the bars.
+        yaxis={"type": "log", "dtick": 1, "exponentformat": "power", "range": [math.log10(lowest), 1.5]},
         bargap=0,
     )
 
@@ -103,13 +108,17 @@ def short_runs(check: TtftCheck) -> go.Figure:
         x=lengths, y=medians, error_y=spread, mode="lines+markers", name="P99 of one run: median, and 5 % to 95 %",
         line={"color": plots.BLUE}, marker={"size": 9}, hovertemplate="%{y:.4~g} ms",
     )  # fmt: skip
-    shape, note = plots.level(check.exact_p99_ms, f"exact P99 {check.exact_p99_ms:.4g} ms", plots.RED)
+    levels = [plots.level(check.exact_p99_ms, f"exact P99 {check.exact_p99_ms:.4g} ms", plots.RED)]
+    if abs(check.utilization - LECTURE_UTILIZATION) < 0.005:
+        lecture_ms = LECTURE_P99 * check.service_ms
+        levels.append(plots.level(lecture_ms, f"the lecture's run: {lecture_ms:.4g} ms"))
+    shapes, notes = zip(*levels, strict=True)
     return plots.figure(
         [simulated],
         x="Requests in the run",
         y="P99 of time to first token (ms)",
-        shapes=[shape],
-        notes=[note],
+        shapes=shapes,
+        notes=notes,
         xaxis={"type": "log", "tickvals": lengths, "ticktext": [f"{n:,}" for n in lengths]},
         yaxis={"rangemode": "tozero"},
         hovermode="closest",

@@ -14,10 +14,9 @@ simulate = st.cache_data(max_entries=64, show_spinner="Simulating …")(check)
 inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
 page_kit.headline(
-    wording.sentence(inputs, result),
-    icon=wording.ICONS[result.verdict],
+    wording.answer(inputs, result),
     metrics=wording.metrics(inputs, result),
-    warnings=result.warnings,
+    remarks=result.remarks,
 )
 curves = sweep(result.service_ms)
 page_kit.show_figure(

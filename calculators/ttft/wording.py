@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from calculators.outputs import readable
-from calculators.ttft.check import EACH, TOGETHER, TtftCheck
+from calculators.ttft.check import EACH, LECTURE_P99, LECTURE_UTILIZATION, TOGETHER, TtftCheck
 from calculators.ttft.compute import Sensitivity, TtftInputs, TtftResult, statistic
+from formulas.queueing.md1 import wait_quantile
 
 ICONS = {
     "meets": ":green[:material/check_circle:]",
@@ -41,6 +42,11 @@ def sentence(inputs: TtftInputs, result: TtftResult) -> str:
                 "instances meets it."
             )
     return "The weights do not fit in memory: no number of these instances serves this model."
+
+
+def answer(inputs: TtftInputs, result: TtftResult) -> str:
+    """Return the answer with the icon of its verdict in front."""
+    return f"{ICONS[result.verdict]} {sentence(inputs, result)}"
 
 
 def _ms(value: float | None) -> str:
@@ -112,7 +118,9 @@ def on_short_runs(check: TtftCheck) -> str:
     return (
         f"A run that starts empty has not seen the worst yet. Half the runs of {first.customers:,} requests report a "
         f"P99 below {first.median_ms:.4g} ms; the exact P99 is {check.exact_p99_ms:.4g} ms. Dots are the median run, "
-        "bars hold nine runs in ten."
+        f"bars hold nine runs in ten. So did the lecture's: at utilization {LECTURE_UTILIZATION} its P99 is "
+        f"{LECTURE_P99:g} service times (section 4.3), and the exact one "
+        f"{1 + wait_quantile(0.99, LECTURE_UTILIZATION):.5g}."
     )
 
 

@@ -53,7 +53,7 @@ def test_reads(name, text, value):
         ("rate", "nan", "finite"),
         ("rate", "inf", "finite"),
         ("rate", "-inf", "finite"),
-        ("rate", "-5", "0.001 to 1000000 requests/s"),
+        ("rate", "-5", "0.001 to 1,000,000 requests/s"),
         ("rate", "1e7", "out of range"),
         ("rate", "1_000", "allowed"),
         ("rate", "", "a value is needed"),
