@@ -1,0 +1,1 @@
+"""How fast Headroom is, held against its targets: ``python -m benchmarks``."""

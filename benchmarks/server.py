@@ -1,0 +1,60 @@
+"""A server of the real app on a free port of this machine, for as long as a measurement takes."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.report import NotMeasured
+
+ROOT = Path(__file__).parents[1]
+PATIENCE_S = 60
+
+
+@contextmanager
+def serve(launcher: Sequence[str] = ("streamlit",)) -> Iterator[str]:
+    """Run ``python -m streamlit run app.py`` and yield its address, ``127.0.0.1:port``, once it answers.
+
+    Parameters
+    ----------
+    launcher
+        What stands for ``streamlit`` in that command.
+
+    Raises
+    ------
+    NotMeasured
+        If the server ends or does not answer within a minute.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    options = {"address": "127.0.0.1", "port": address.split(":")[1], "headless": "true", "fileWatcherType": "none"}
+    command = [sys.executable, "-m", *launcher, "run", "app.py"]
+    command += [word for name, value in options.items() for word in (f"--server.{name}", value)]
+    with subprocess.Popen(  # noqa: S603 - the project's own app
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
+        try:
+            _wait_until_healthy(server, address)
+            yield address
+        finally:
+            server.terminate()
+
+
+def _wait_until_healthy(server: subprocess.Popen[bytes], address: str) -> None:
+    deadline = time.perf_counter() + PATIENCE_S
+    while time.perf_counter() < deadline:
+        if server.poll() is not None:
+            raise NotMeasured(f"the server ended with status {server.returncode} before it answered")
+        try:
+            with urllib.request.urlopen(f"http://{address}/_stcore/health", timeout=5):  # noqa: S310 - our own server
+                return
+        except OSError:
+            time.sleep(0.01)
+    raise NotMeasured(f"the server did not answer within {PATIENCE_S} s")
