@@ -118,8 +118,8 @@ def on_short_runs(check: TtftCheck) -> str:
     return (
         f"A run that starts empty has not seen the worst yet. Half the runs of {first.customers:,} requests report a "
         f"P99 below {first.median_ms:.4g} ms; the exact P99 is {check.exact_p99_ms:.4g} ms. Dots are the median run, "
-        f"bars hold nine runs in ten. The lecture's own run was short too: at utilization {LECTURE_UTILIZATION} its P99 is "
-        f"{LECTURE_P99:g} service times (section 4.3), and the exact one "
+        "bars hold nine runs in ten. The lecture's own run was short too: its P99 at utilization "
+        f"{LECTURE_UTILIZATION} is {LECTURE_P99:g} service times (section 4.3), and the exact one "
         f"{1 + wait_quantile(0.99, LECTURE_UTILIZATION):.5g}."
     )
 
