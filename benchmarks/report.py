@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import importlib.metadata
 import json
 import math
@@ -120,7 +120,7 @@ def table(rows: Sequence[Row]) -> str:
     drawn = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
              for line in lines]  # fmt: skip
     drawn.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    remarks = [f"- {row.goal.what}: {row.figure.remark}." for row in rows if row.figure.remark]
+    remarks = [f"- {row.goal.what}: {row.figure.remark.rstrip(chr(46))}." for row in rows if row.figure.remark]
     return "\n".join([*drawn, "", *remarks])
 
 
@@ -133,7 +133,7 @@ def as_json(rows: Sequence[Row], machine: dict[str, str]) -> str:
 def machine(chromium: str | None) -> dict[str, str]:
     """Return what the figures depend on: date, processor, versions, and how busy the machine was before."""
     found = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "cores": str(os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),

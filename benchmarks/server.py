@@ -53,7 +53,7 @@ def _wait_until_healthy(server: subprocess.Popen[bytes], address: str) -> None:
         if server.poll() is not None:
             raise NotMeasured(f"the server ended with status {server.returncode} before it answered")
         try:
-            with urllib.request.urlopen(f"http://{address}/_stcore/health", timeout=5):  # noqa: S310 - our own server
+            with urllib.request.urlopen(f"http://{address}/_stcore/health", timeout=5):
                 return
         except OSError:
             time.sleep(0.01)

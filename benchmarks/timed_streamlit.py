@@ -1,15 +1,15 @@
-"""Streamlit's own command, with a clock around each run of the script: ``python -m benchmarks.timed_streamlit run app.py``.
+"""Streamlit's own command with a clock in it: ``python -m benchmarks.timed_streamlit run app.py``.
 
 The app is not changed and not told. Streamlit calls one function to run the callbacks and the script,
-``exec_func_with_error_handling`` (1.67); it is wrapped here. For each run the file that ``HEADROOM_TIMINGS`` names gets a
-line ``script <wall ms> <processor ms of its thread>``, and for each full garbage collection ``collection <ms>``:
-Streamlit forces one after every run.
+``exec_func_with_error_handling`` (1.67); it is wrapped here. For each run the file that ``HEADROOM_TIMINGS`` names
+gets a line ``script <wall ms> <processor ms of its thread>``, and for each full garbage collection
+``collection <ms>``: Streamlit forces one after every run.
 """
 
 import gc
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 

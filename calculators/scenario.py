@@ -81,23 +81,6 @@ class Service:
         symbol="h",
         help="Tokens before the prompt whose keys and values are cached: attended to, not computed again.",
     )
-    tp: int = integer(
-        "Tensor parallel",
-        low=1,
-        high=128,
-        default=1,
-        step=1,
-        symbol="K",
-        help="How many accelerators share each layer of one instance. Each layer then costs two all-reduces.",
-    )
-    tp_link: str | None = choice(
-        "Link between them",
-        options=hardware_db.links(),
-        default=None,
-        empty="scale-up link",
-        listed_by="python -m calculators links",
-        help="What carries the all-reduces of tensor parallelism, if not the accelerator's own scale-up link.",
-    )
     weight_dtype: str = choice(
         "Weights stored as",
         options=hardware_db.FORMATS,
@@ -111,6 +94,46 @@ class Service:
         empty="as the weights",
         help="Data type of the matrix products: it sets the peak rate. A chip without it is an error, not a guess.",
     )
+    kv_dtype: str = choice(
+        "KV cache stored as",
+        options=hardware_db.KV_BYTES,
+        default="bf16",
+        help="Data type of the cached keys and values. It follows from nothing else: not from the weights' format.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interconnect:
+    """What joins the accelerators of one instance."""
+
+    tp_link: str | None = choice(
+        "Link between them",
+        options=hardware_db.links(),
+        default=None,
+        empty="scale-up link",
+        listed_by="python -m calculators links",
+        help="What carries the all-reduces of tensor parallelism, if not the accelerator's own scale-up link.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorParallel(Interconnect):
+    """Over how many accelerators each layer is split."""
+
+    tp: int = integer(
+        "Tensor parallel",
+        low=1,
+        high=128,
+        default=1,
+        step=1,
+        symbol="K",
+        help="How many accelerators share each layer of one instance. Each layer then costs two all-reduces.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instance(TensorParallel, Service):
+    """One instance: the model, the chips, and how they share the work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,13 +224,13 @@ class Assumptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario(Assumptions, FirstTokenTarget, Service, Traffic):
+class Scenario(Assumptions, FirstTokenTarget, Instance, Traffic):
     """Every shared input: what the sidebar holds."""
 
 
 GROUPS: tuple[tuple[str, type], ...] = (
     ("Traffic", Traffic),
-    ("Model and hardware", Service),
+    ("Model and hardware", Instance),
     ("Target", FirstTokenTarget),
     ("Assumptions", Assumptions),
 )

@@ -7,6 +7,7 @@ rates, the link and the named assumptions.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,13 @@ import numpy as np
 import hardware_db
 from calculators.inputs import InputError, InputsError
 from calculators.outputs import output
-from calculators.scenario import Assumptions, Service
+from calculators.scenario import Assumptions, Instance, Service
 from formulas import step_time as step
 from formulas.experts import DISTINCT_EXPERTS
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrefillInputs(Assumptions, Service):
+class PrefillInputs(Assumptions, Instance):
     """What the time of a prefill depends on."""
 
 
@@ -129,7 +130,8 @@ def prefill_load(inputs: PrefillInputs, prompt_tokens: Any) -> step.StepLoad:
         pairs = _attended_entries(group, prompt_tokens, inputs.cached_tokens)
         flops = flops + step.attention_flops(group.layers, group.heads, group.qk_head_dim, group.v_head_dim, pairs)
     written = prompt_tokens if assumed.counts_kv_writes else 0
-    kv_bytes = KV_BYTES * (model.kv_elements(inputs.cached_tokens) + model.kv_elements_per_token * written)
+    element = hardware_db.KV_BYTES[inputs.kv_dtype]
+    kv_bytes = element * (model.kv_elements(inputs.cached_tokens) + model.kv_elements_per_token * written)
     return step.StepLoad(
         flops=flops,
         weight_bytes=_weights_touched(model, inputs.weight_dtype, prompt_tokens),
@@ -139,10 +141,6 @@ def prefill_load(inputs: PrefillInputs, prompt_tokens: Any) -> step.StepLoad:
         hidden=model.hidden,
         layers=model.layers,
     )
-
-
-KV_BYTES = 2
-"""Bytes of one element of the KV cache: BF16."""
 
 
 def _attended_entries(group: hardware_db.AttentionGroup, new_tokens: Any, cached_tokens: float) -> Any:
@@ -209,7 +207,7 @@ def _link_bytes_s(inputs: PrefillInputs, accelerator: hardware_db.Accelerator) -
     raise InputsError([InputError("tp", inputs.tp, sentence)])
 
 
-def _weights_fit(inputs: Service) -> bool:
+def _weights_fit(inputs: Instance) -> bool:
     needed, present = _weights_and_memory_bytes(inputs)
     return needed <= inputs.tp * present
 
@@ -219,7 +217,7 @@ def _weights_and_memory_bytes(inputs: Service) -> tuple[float, int]:
     return model.weight_bytes(inputs.weight_dtype), hardware_db.accelerators()[inputs.accelerator].memory_bytes
 
 
-def _memory_warning(inputs: Service) -> str:
+def _memory_warning(inputs: Instance) -> str:
     if _weights_fit(inputs):
         return ""
     needed, present = _weights_and_memory_bytes(inputs)
@@ -255,11 +253,17 @@ def _context_warning(inputs: Service) -> str:
     return f"{model.id} takes at most {model.max_context:,} tokens of context; this is {context:,}."
 
 
-def _heads_warning(inputs: Service) -> str:
+def _heads_warning(inputs: Instance) -> str:
     heads = sorted({group.heads for group in hardware_db.models()[inputs.model].attention_groups})
     if not any(count % inputs.tp for count in heads):
         return ""
     return f"tp = {inputs.tp} does not divide the {' and '.join(map(str, heads))} attention heads of {inputs.model}."
 
 
-_WARNINGS = (_memory_warning, _tier_warning, _announced_warning, _context_warning, _heads_warning)
+_WARNINGS: tuple[Callable[[Instance], str], ...] = (
+    _memory_warning,
+    _tier_warning,
+    _announced_warning,
+    _context_warning,
+    _heads_warning,
+)

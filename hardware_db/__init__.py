@@ -6,7 +6,7 @@ Everything a caller needs is here; see ``README.md`` for the files and for how t
 from hardware_db.accelerator import Accelerator, DenseTflops, MemoryTier, Price
 from hardware_db.assumptions import StepAssumptions
 from hardware_db.attention import AttentionGroup
-from hardware_db.dtypes import FORMATS, WeightFormat, weight_format
+from hardware_db.dtypes import FORMATS, KV_BYTES, WeightFormat, weight_format
 from hardware_db.errors import DatabaseError, UnknownFormat, UnsupportedDataType
 from hardware_db.link import Link
 from hardware_db.load import accelerators, assumptions, links, load_folder, models
@@ -17,6 +17,7 @@ from hardware_db.sources import Citation, Source, cite, sources
 
 __all__ = [
     "FORMATS",
+    "KV_BYTES",
     "Accelerator",
     "AttentionGroup",
     "Citation",

@@ -114,6 +114,10 @@ FORMATS: Mapping[str, WeightFormat] = MappingProxyType(
 )  # fmt: skip
 
 
+KV_BYTES: Mapping[str, float] = MappingProxyType({"bf16": _HALF, "fp16": _HALF, "fp8": _BYTE, "int8": _BYTE})
+"""Bytes of one cached element by data type; scales, one for many elements, are left out."""
+
+
 def weight_format(name: str) -> WeightFormat:
     """Return a weight format by its id.
 

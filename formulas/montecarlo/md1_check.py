@@ -3,32 +3,22 @@ r"""The exact percentiles of M/D/1 beside a simulation of it, and what a run too
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulas.montecarlo.confidence import Interval, mean_interval, quantile_interval
+from formulas.montecarlo.agreement import BATCHES, CheckedValue, Verdict, checked_value, long_enough
+from formulas.montecarlo.confidence import mean_interval, quantile_interval
 from formulas.montecarlo.lindley import md1_waits
 from formulas.montecarlo.run_length import RELAXATION_CUSTOMERS, warm_up
 from formulas.queueing.md1 import MEAN_WAIT, wait_quantile
 
+__all__ = ["PERCENTILES", "CheckedValue", "Md1Check", "ShortRuns", "Verdict", "check_md1", "short_run_percentiles"]
+
 Array = NDArray[np.float64]
-Verdict = Literal["inside", "outside", "run too short"]
 
 PERCENTILES = (0.5, 0.9, 0.95, 0.99)
-_BATCHES = 32
-_RELAXATIONS_PER_BATCH = 10
-
-
-@dataclass(frozen=True)
-class CheckedValue:
-    """One statistic of TTFT in units of the service time: exact, simulated, and whether they agree."""
-
-    name: str
-    exact: float
-    simulated: Interval
-    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -115,13 +105,12 @@ def check_md1(
     ttft = waits[skipped:]
     ttft += 1.0
     ordered = np.sort(ttft)
-    batch = len(ttft) // _BATCHES
-    long_enough = batch >= _RELAXATIONS_PER_BATCH * RELAXATION_CUSTOMERS(utilization=utilization)
+    trusted = long_enough(len(ttft), RELAXATION_CUSTOMERS(utilization=utilization))
     exact_mean = 1.0 + MEAN_WAIT(rate=utilization, service_time=1.0)
-    rows = [_row("mean", exact_mean, mean_interval(ttft, level, _BATCHES), long_enough)]
+    rows = [checked_value("mean", exact_mean, mean_interval(ttft, level, BATCHES), trusted=trusted)]
     for p, wait in zip(PERCENTILES, wait_quantile(np.array(PERCENTILES), utilization), strict=True):
-        interval = quantile_interval(ttft, p, level, _BATCHES, ordered=ordered)
-        rows.append(_row(f"P{100 * p:g}", 1.0 + float(wait), interval, long_enough))
+        interval = quantile_interval(ttft, p, level, BATCHES, ordered=ordered)
+        rows.append(checked_value(f"P{100 * p:g}", 1.0 + float(wait), interval, trusted=trusted))
     counts, edges = _histogram(ordered, bins)
     return Md1Check(utilization, customers, skipped, seed, tuple(rows), counts, edges)
 
@@ -169,18 +158,6 @@ def short_run_percentiles(
     low, median, high = (tuple(column) for column in zip(*points, strict=True))
     exact = 1.0 + wait_quantile(level, utilization)
     return ShortRuns(utilization, level, seed, tuple(customers), tuple(counts), low, median, high, exact)
-
-
-def _row(name: str, exact: float, interval: Interval, long_enough: bool) -> CheckedValue:
-    verdict: Verdict = "inside" if _contains(interval, exact) else "outside"
-    trusted = long_enough and np.isfinite(interval.high)
-    return CheckedValue(name, exact, interval, verdict if trusted else "run too short")
-
-
-def _contains(interval: Interval, exact: float) -> bool:
-    """Whether it holds the exact value, to rounding: at low load many percentiles are the service alone."""
-    slack = 1e-9 * exact
-    return interval.low - slack <= exact <= interval.high + slack
 
 
 def _histogram(ordered: Array, bins: int) -> tuple[NDArray[np.int64], Array]:
