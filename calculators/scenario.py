@@ -224,7 +224,29 @@ class Assumptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario(Assumptions, FirstTokenTarget, Instance, Traffic):
+class Simulation:
+    """How large the simulations are that stand beside the formulas."""
+
+    customers: int = integer(
+        "Simulated requests",
+        low=10_000,
+        high=5_000_000,
+        default=1_000_000,
+        step=100_000,
+        help="How many requests a simulation serves, its warm-up included.",
+    )
+    seed: int = integer(
+        "Seed",
+        low=0,
+        high=2**31 - 1,
+        default=1,
+        step=1,
+        help="The same seed gives the same simulation again.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario(Simulation, Assumptions, FirstTokenTarget, Instance, Traffic):
     """Every shared input: what the sidebar holds."""
 
 
@@ -233,5 +255,6 @@ GROUPS: tuple[tuple[str, type], ...] = (
     ("Model and hardware", Instance),
     ("Target", FirstTokenTarget),
     ("Assumptions", Assumptions),
+    ("Simulation", Simulation),
 )
 """The groups in the order in which the sidebar draws them, with their headings."""

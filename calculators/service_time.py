@@ -120,26 +120,55 @@ def prefill_times_ms(inputs: PrefillInputs, prompt_tokens: Any) -> Any:
 
 def prefill_load(inputs: PrefillInputs, prompt_tokens: Any) -> step.StepLoad:
     """Return what one prefill of ``prompt_tokens`` (number or array) has to compute, read and write."""
+    return _load(inputs, prompt_tokens, hardware_db.models()[inputs.model].layers, with_output=True)
+
+
+def stage_times_ms(inputs: PrefillInputs, stages: int) -> tuple[float, ...]:
+    """Return the time in ms of one prefill in each stage of a pipeline of whole layers.
+
+    Where the layers do not divide, the first stages have one more. The output projection is on the last stage, and
+    every stage has the step overhead, so that together they take longer than one instance would.
+
+    Raises
+    ------
+    InputsError
+        As for :func:`prefill_time`.
+    """
+    machine = machine_of(inputs)
+    layers = [len(part) for part in np.array_split(range(hardware_db.models()[inputs.model].layers), stages)]
+    loads = [
+        _load(inputs, inputs.prompt_tokens, count, with_output=place == stages - 1)
+        for place, count in enumerate(layers)
+    ]
+    return tuple(1e3 * float(step.step_time(load, machine).total_s) for load in loads)
+
+
+def _load(inputs: PrefillInputs, prompt_tokens: Any, layers: int, *, with_output: bool) -> step.StepLoad:
+    """Return the load of ``layers`` of the model's layers, with or without the output projection."""
     model = hardware_db.models()[inputs.model]
     assumed = assumptions_of(inputs)
     parameters = model.parameters
-    every_token = parameters.matmul_active - parameters.lm_head
-    logits = prompt_tokens if assumed.lm_head_tokens == "every" else 1
-    flops = step.matmul_flops(every_token, prompt_tokens) + step.matmul_flops(parameters.lm_head, logits)
+    share = layers / model.layers
+    flops = share * step.matmul_flops(parameters.matmul_active - parameters.lm_head, prompt_tokens)
     for group in model.attention_groups:
         pairs = _attended_entries(group, prompt_tokens, inputs.cached_tokens)
-        flops = flops + step.attention_flops(group.layers, group.heads, group.qk_head_dim, group.v_head_dim, pairs)
+        shape = (group.layers, group.heads, group.qk_head_dim, group.v_head_dim)
+        flops = flops + share * step.attention_flops(*shape, pairs)
+    weight_bytes = share * _layer_bytes_touched(model, inputs.weight_dtype, prompt_tokens)
+    if with_output:
+        logits = prompt_tokens if assumed.lm_head_tokens == "every" else 1
+        flops = flops + step.matmul_flops(parameters.lm_head, logits)
+        weight_bytes = weight_bytes + _output_bytes(model, inputs.weight_dtype)
     written = prompt_tokens if assumed.counts_kv_writes else 0
-    element = hardware_db.KV_BYTES[inputs.kv_dtype]
-    kv_bytes = element * (model.kv_elements(inputs.cached_tokens) + model.kv_elements_per_token * written)
+    elements = model.kv_elements(inputs.cached_tokens) + model.kv_elements_per_token * written
     return step.StepLoad(
         flops=flops,
-        weight_bytes=_weights_touched(model, inputs.weight_dtype, prompt_tokens),
-        kv_bytes=kv_bytes,
+        weight_bytes=weight_bytes,
+        kv_bytes=share * hardware_db.KV_BYTES[inputs.kv_dtype] * elements,
         kv_shards=model.kv_shards(inputs.tp),
         tokens=prompt_tokens,
         hidden=model.hidden,
-        layers=model.layers,
+        layers=layers,
     )
 
 
@@ -151,8 +180,13 @@ def _attended_entries(group: hardware_db.AttentionGroup, new_tokens: Any, cached
     return pairs / group.tokens_per_entry
 
 
-def _weights_touched(model: hardware_db.Model, weight_dtype: str, tokens: Any) -> Any:
-    dense = model.dense_weight_bytes(weight_dtype)
+def _output_bytes(model: hardware_db.Model, weight_dtype: str) -> float:
+    return hardware_db.FORMATS[weight_dtype].kept_bytes * model.parameters.lm_head
+
+
+def _layer_bytes_touched(model: hardware_db.Model, weight_dtype: str, tokens: Any) -> Any:
+    """Return the bytes of the layers that a step of ``tokens`` reads: all dense weights, the distinct experts."""
+    dense = model.dense_weight_bytes(weight_dtype) - _output_bytes(model, weight_dtype)
     if not model.experts:
         return dense + 0 * tokens
     touched = DISTINCT_EXPERTS(experts=model.experts, experts_per_token=model.experts_per_token, tokens=tokens)

@@ -9,11 +9,12 @@ from hardware_db.attention import AttentionGroup
 from hardware_db.dtypes import FORMATS, KV_BYTES, WeightFormat, weight_format
 from hardware_db.errors import DatabaseError, UnknownFormat, UnsupportedDataType
 from hardware_db.link import Link
-from hardware_db.load import accelerators, assumptions, links, load_folder, models
+from hardware_db.load import accelerators, assumptions, links, load_folder, models, speedups
 from hardware_db.model import Model
 from hardware_db.parameters import ParameterCount
 from hardware_db.records import Record
 from hardware_db.sources import Citation, Source, cite, sources
+from hardware_db.speedup import Speedup
 
 __all__ = [
     "FORMATS",
@@ -30,6 +31,7 @@ __all__ = [
     "Price",
     "Record",
     "Source",
+    "Speedup",
     "StepAssumptions",
     "UnknownFormat",
     "UnsupportedDataType",
@@ -41,5 +43,6 @@ __all__ = [
     "load_folder",
     "models",
     "sources",
+    "speedups",
     "weight_format",
 ]

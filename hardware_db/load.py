@@ -17,6 +17,7 @@ from hardware_db.errors import DatabaseError
 from hardware_db.link import Link
 from hardware_db.model import Model
 from hardware_db.records import FIELD_RULE, Record
+from hardware_db.speedup import Speedup
 
 DATA = Path(__file__).parent / "data"
 
@@ -69,6 +70,18 @@ def assumptions() -> Mapping[str, StepAssumptions]:
     0.6
     """
     return load_folder(DATA / "assumptions", StepAssumptions)
+
+
+@cache
+def speedups() -> Mapping[str, Speedup]:
+    """Return all measured speedups by id; the mapping cannot be changed.
+
+    Examples
+    --------
+    >>> speedups()["opt-13b-a100-512-1-2"].speedup
+    1.43
+    """
+    return load_folder(DATA / "speedups", Speedup)
 
 
 def load_folder(folder: Path, record_type: type[R]) -> Mapping[str, R]:

@@ -10,6 +10,9 @@ import streamlit as st
 from calculators.inputs import Choice, Input, Integer, Number, Text, Value, declared, defaults
 from calculators.scenario import GROUPS, Scenario
 
+COLLAPSED = ("Assumptions", "Simulation")
+"""Groups that most people leave as they are."""
+
 
 def draw(declaration: Input) -> None:
     """Draw the widget of one input.
@@ -87,7 +90,7 @@ def draw_scenario() -> None:
     """Draw the shared inputs in the sidebar, group by group, and the button that resets them."""
     with st.sidebar:
         for heading, group in GROUPS:
-            with st.expander(heading, expanded=heading != "Assumptions"):
+            with st.expander(heading, expanded=heading not in COLLAPSED):
                 for declaration in declared(group).values():
                     draw(declaration)
 

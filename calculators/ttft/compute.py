@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.inputs import Number, as_dict, declared, integer
+from calculators.inputs import Number, as_dict, declared
 from calculators.outputs import output
-from calculators.scenario import FirstTokenTarget, Traffic
+from calculators.scenario import FirstTokenTarget, Simulation, Traffic
 from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, assumptions_of, prefill_time
 from formulas.queueing import md1
 
@@ -25,25 +25,8 @@ PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TtftInputs(FirstTokenTarget, PrefillInputs, Traffic):
+class TtftInputs(Simulation, FirstTokenTarget, PrefillInputs, Traffic):
     """What the time to first token depends on, and how large the simulation beside it is."""
-
-    customers: int = integer(
-        "Simulated requests",
-        low=10_000,
-        high=5_000_000,
-        default=1_000_000,
-        step=100_000,
-        help="How many requests the simulation serves after its warm-up.",
-    )
-    seed: int = integer(
-        "Seed",
-        low=0,
-        high=2**31 - 1,
-        default=1,
-        step=1,
-        help="The same seed gives the same simulation again.",
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,7 +96,7 @@ def agreement(check: TtftCheck) -> str:
         f"{_rounded(check.needed_for_one_percent)} requests; this run knows it to {check.half_width_percent:.2g} %."
     )
     if check.agrees is None:
-        verdict = "**This run is too short to check every figure.** Ask for more requests (sidebar, *This page*)."
+        verdict = "**This run is too short to check every figure.** Ask for more requests (sidebar, *Simulation*)."
     elif check.agrees:
         verdict = "**Every exact figure lies inside its interval.**"
     else:
