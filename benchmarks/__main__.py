@@ -33,6 +33,7 @@ def main(words: Sequence[str] | None = None) -> int:
             if each.name in wanted:
                 print(f"measuring {each.name} …", file=sys.stderr, flush=True)
                 rows += report.run(each, asked.quick)
+        machine["load after"] = report.load()
     if asked.json:
         print(report.as_json(rows, machine))
     else:

@@ -8,7 +8,9 @@ import json
 import math
 import os
 import platform
+import statistics
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -140,9 +142,22 @@ def machine(chromium: str | None) -> dict[str, str]:
     }
     found |= {name: importlib.metadata.version(name) for name in PACKAGES}
     found["chromium"] = _chromium_version(chromium) if chromium else "none found"
-    if hasattr(os, "getloadavg"):
-        found["load before"] = f"{os.getloadavg()[0]:.1f} (1 min average)"
-    return found
+    return found | {"pace": f"{pace_ms():.0f} ms", "load before": load()}
+
+
+def pace_ms() -> float:
+    """Return the time of a fixed piece of plain Python [ms], to tell a slow or busy machine from a slow program."""
+    taken = []
+    for _ in range(5):
+        start = time.perf_counter()
+        sum(number * number for number in range(1_000_000))
+        taken.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(taken)
+
+
+def load() -> str:
+    """Return how many processes wanted a core in the last minute, on average."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
 
 
 def _chromium_version(path: str) -> str:

@@ -51,14 +51,17 @@ class PrefillTime:
         What it is made of, ``None`` if it was typed in.
     fits : bool or None
         Whether the weights fit in the memory of the accelerators, ``None`` if the service time was typed in.
-    warnings : tuple of str
-        Sentences about what a person should know before using the number.
+    misfit : str
+        The sentence that says so where they do not.
+    remarks : tuple of str
+        Other sentences about what a person should know before using the number.
     """
 
     service_ms: float
-    parts: StepBreakdown | None
-    fits: bool | None
-    warnings: tuple[str, ...]
+    parts: StepBreakdown | None = None
+    fits: bool | None = None
+    misfit: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def assumptions_of(inputs: Assumptions) -> hardware_db.StepAssumptions:
@@ -93,7 +96,7 @@ def prefill_time(inputs: PrefillInputs) -> PrefillTime:
         If the accelerator does not have the data type, or not the link that the tensor parallel degree needs.
     """
     if inputs.service_ms is not None:
-        return PrefillTime(inputs.service_ms, None, None, ())
+        return PrefillTime(inputs.service_ms)
     machine = machine_of(inputs)
     load = prefill_load(inputs, inputs.prompt_tokens)
     time = step.step_time(load, machine)
@@ -106,8 +109,8 @@ def prefill_time(inputs: PrefillInputs) -> PrefillTime:
         tflop=load.flops / 1e12,
         weights_gb=load.weight_bytes / 1e9,
     )
-    warnings = tuple(sentence for warning in _WARNINGS if (sentence := warning(inputs)))
-    return PrefillTime(1e3 * time.total_s, parts, _weights_fit(inputs), warnings)
+    remarks = tuple(sentence for remark in _REMARKS if (sentence := remark(inputs)))
+    return PrefillTime(1e3 * time.total_s, parts, _weights_fit(inputs), _misfit(inputs), remarks)
 
 
 def prefill_times_ms(inputs: PrefillInputs, prompt_tokens: Any) -> Any:
@@ -251,7 +254,7 @@ def _weights_and_memory_bytes(inputs: Service) -> tuple[float, int]:
     return model.weight_bytes(inputs.weight_dtype), hardware_db.accelerators()[inputs.accelerator].memory_bytes
 
 
-def _memory_warning(inputs: Instance) -> str:
+def _misfit(inputs: Instance) -> str:
     if _weights_fit(inputs):
         return ""
     needed, present = _weights_and_memory_bytes(inputs)
@@ -262,7 +265,7 @@ def _memory_warning(inputs: Instance) -> str:
     )
 
 
-def _tier_warning(inputs: Service) -> str:
+def _tier_remark(inputs: Service) -> str:
     accelerator = hardware_db.accelerators()[inputs.accelerator]
     if not accelerator.memory_tiers:
         return ""
@@ -272,14 +275,14 @@ def _tier_warning(inputs: Service) -> str:
     )
 
 
-def _announced_warning(inputs: Service) -> str:
+def _announced_remark(inputs: Service) -> str:
     accelerator = hardware_db.accelerators()[inputs.accelerator]
     if not accelerator.announced:
         return ""
     return f"{accelerator.name} is announced; its figures rest on announcements, not on measurements."
 
 
-def _context_warning(inputs: Service) -> str:
+def _context_remark(inputs: Service) -> str:
     model = hardware_db.models()[inputs.model]
     context = inputs.prompt_tokens + inputs.cached_tokens
     if context <= model.max_context:
@@ -287,17 +290,11 @@ def _context_warning(inputs: Service) -> str:
     return f"{model.id} takes at most {model.max_context:,} tokens of context; this is {context:,}."
 
 
-def _heads_warning(inputs: Instance) -> str:
+def _heads_remark(inputs: Instance) -> str:
     heads = sorted({group.heads for group in hardware_db.models()[inputs.model].attention_groups})
     if not any(count % inputs.tp for count in heads):
         return ""
     return f"tp = {inputs.tp} does not divide the {' and '.join(map(str, heads))} attention heads of {inputs.model}."
 
 
-_WARNINGS: tuple[Callable[[Instance], str], ...] = (
-    _memory_warning,
-    _tier_warning,
-    _announced_warning,
-    _context_warning,
-    _heads_warning,
-)
+_REMARKS: tuple[Callable[[Instance], str], ...] = (_tier_remark, _announced_remark, _context_remark, _heads_remark)

@@ -5,11 +5,10 @@ Lecture 4.2; DistServe, section 3.1, equations 1 to 3. No Streamlit, no Plotly.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from calculators.degrees import Degree, pipeline_degrees, tensor_degrees
 from calculators.inputs import choice, integer, number
@@ -52,8 +51,8 @@ class ParallelismInputs(Simulation, FirstTokenTarget, Assumptions, Interconnect,
         "Pipeline stages",
         options=("equal", "layers"),
         default="equal",
-        help="Equal: each stage takes D/n, DistServe's assumption. Layers: whole layers, lm_head on the last stage, and "
-        "the step overhead on every one.",
+        help="Equal: each stage takes D/n, DistServe's assumption. Layers: whole layers, lm_head on the last stage, "
+        "and the step overhead on every one.",
     )
     hop_us: float = number(
         "Hop between stages",
@@ -163,16 +162,13 @@ def prefill_inputs(inputs: ParallelismInputs, tp: int, **changes: Any) -> Prefil
 
 
 def _service_on_one(inputs: ParallelismInputs) -> tuple[float, tuple[str, ...]]:
-    """Return the service time on one accelerator, with the remarks on it but for the one on memory.
-
-    Whether the weights fit is a question to each way: a pipeline of two may hold what one accelerator does not.
-    """
+    """Return the service time on one accelerator and the remarks on it; what fits is a question to each way."""
     time = prefill_time(prefill_inputs(inputs, 1))
-    return time.service_ms, tuple(remark for remark in time.warnings if not remark.startswith("Does not fit"))
+    return time.service_ms, time.remarks
 
 
 def _tensor_service_ms(inputs: ParallelismInputs, tp: int) -> float:
-    """Return the service time in tensor, by the step-time model: the speedup is the model's also where D is typed in."""
+    """Return the service time in tensor; the speedup is the step-time model's also where D is typed in."""
     one, several = (prefill_time(prefill_inputs(inputs, degree, service_ms=None)).service_ms for degree in (1, tp))
     return several if inputs.service_ms is None else inputs.service_ms * several / one
 
@@ -207,7 +203,7 @@ def _mixed_service_ms(inputs: ParallelismInputs, tp: int, one_ms: float, tensor_
     """Return the service time of a smaller tensor degree; where K was typed in for all, K to the power ln tp / ln n."""
     if inputs.speedup is None:
         return _tensor_service_ms(inputs, tp)
-    return one_ms * (tensor_ms / one_ms) ** float(np.log(tp) / np.log(inputs.gpus))
+    return one_ms * float((tensor_ms / one_ms) ** (math.log(tp) / math.log(inputs.gpus)))
 
 
 def _stages(inputs: ParallelismInputs, tp: int, pp: int, service_ms: float) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calculators.checks import CheckedFigure, agree, each_level, figures_in_ms
 from calculators.outputs import output
 from calculators.service_time import prefill_time
 from calculators.ttft.compute import TtftInputs
@@ -19,21 +20,6 @@ Array = NDArray[np.float64]
 
 LECTURE_UTILIZATION, LECTURE_P99 = 0.9, 16.0
 """P99 of TTFT [service times] that the lecture's short simulation gave at that utilization (lecture 5, section 4.3)."""
-
-EACH, TOGETHER = 0.99, 0.95
-"""Confidence of each interval, and at least that of all five at once (Bonferroni's inequality)."""
-
-
-@dataclass(frozen=True)
-class CheckedFigure:
-    """One figure of TTFT by formula and by simulation."""
-
-    label: str = output("Figure")
-    exact_ms: float = output("Exact", "ms")
-    simulated_ms: float = output("Simulated", "ms")
-    low_ms: float = output("Interval from", "ms")
-    high_ms: float | None = output("to", "ms", "None where the run is too short to bound the figure")
-    verdict: str = output("Exact figure is", "", "inside the interval, outside, or: run too short")
 
 
 @dataclass(frozen=True)
@@ -90,10 +76,10 @@ def check(inputs: TtftInputs) -> TtftCheck:
     utilization = md1.UTILIZATION(rate=inputs.rate, service_time=service_ms / 1e3)
     if utilization >= 1:
         raise DomainError(f"The utilization is {utilization:.4g}: there is no steady state to simulate.")
-    run = md1_check.check_md1(utilization, inputs.customers, inputs.seed, EACH)
+    level = each_level(1 + len(md1_check.PERCENTILES))
+    run = md1_check.check_md1(utilization, inputs.customers, inputs.seed, level)
     short = md1_check.short_run_percentiles(utilization, seed=inputs.seed)
-    rows = tuple(_in_ms(row, service_ms) for row in run.rows)
-    verdicts = {row.verdict for row in rows}
+    rows = figures_in_ms(run.rows, service_ms)
     counted = run.customers - run.warm_up
     needed = run_length.customers_needed(utilization, 0.01)
     return TtftCheck(
@@ -102,8 +88,8 @@ def check(inputs: TtftInputs) -> TtftCheck:
         customers=run.customers,
         warm_up=run.warm_up,
         seed=run.seed,
-        confidence=run.rows[0].simulated.level,
-        agrees=None if "run too short" in verdicts else verdicts == {"inside"},
+        confidence=level,
+        agrees=agree(rows),
         needed_for_one_percent=needed,
         half_width_percent=math.sqrt(needed / counted),
         exact_p99_ms=service_ms * short.exact,
@@ -113,18 +99,6 @@ def check(inputs: TtftInputs) -> TtftCheck:
             for count, median, low, high in zip(short.customers, short.median, short.low, short.high, strict=True)
         ),
         distribution=_distribution(run, service_ms),
-    )
-
-
-def _in_ms(row: md1_check.CheckedValue, service_ms: float) -> CheckedFigure:
-    high = row.simulated.high
-    return CheckedFigure(
-        row.name,
-        service_ms * row.exact,
-        service_ms * row.simulated.estimate,
-        service_ms * row.simulated.low,
-        service_ms * high if math.isfinite(high) else None,
-        row.verdict,
     )
 
 

@@ -81,7 +81,7 @@ def compute(inputs: TtftInputs) -> TtftResult:
         verdict=verdict,
         service=service.parts,
         reasons=_reasons(inputs, service, utilization, verdict),
-        remarks=service.warnings,
+        remarks=tuple(filter(None, (service.misfit, *service.remarks))),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from calculators import checks
 from calculators.outputs import readable
-from calculators.ttft.check import EACH, LECTURE_P99, LECTURE_UTILIZATION, TOGETHER, TtftCheck
+from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import Sensitivity, TtftInputs, TtftResult, statistic
 from formulas.queueing.md1 import wait_quantile
 
@@ -86,26 +87,12 @@ def metrics(inputs: TtftInputs, result: TtftResult) -> list[tuple[str, str, str]
 
 def agreement(check: TtftCheck) -> str:
     """Return in plain words whether the simulation supports the formula, in Markdown."""
-    run = (
-        f"{check.customers:,} requests, the first {check.warm_up:,} of them left out as warm-up; seed {check.seed}. "
-        f"Intervals by batch means, which account for the correlation of successive waits: {EACH:.0%} each, so that "
-        f"all five hold in at least {TOGETHER:.0%} of runs."
-    )
     needed = (
         f"At utilization {check.utilization:.4g} the mean wait is known to 1 % after about "
         f"{_rounded(check.needed_for_one_percent)} requests; this run knows it to {check.half_width_percent:.2g} %."
     )
-    if check.agrees is None:
-        verdict = "**This run is too short to check every figure.** Ask for more requests (sidebar, *Simulation*)."
-    elif check.agrees:
-        verdict = "**Every exact figure lies inside its interval.**"
-    else:
-        outside = [row.label for row in check.rows if row.verdict == "outside"]
-        verdict = (
-            f"**Outside the interval: {', '.join(outside)}.** By chance that happens in one run of twenty at most; "
-            "another seed tells."
-        )
-    return f"{verdict} {run} {needed}"
+    method = checks.method(check.customers, check.warm_up, check.seed, len(check.rows))
+    return f"{checks.verdict(check.rows)} {method} {needed}"
 
 
 def _rounded(count: float) -> str:

@@ -41,7 +41,8 @@ from formulas.parallelism.tandem import (
 __all__ = [
     "CHUNKED_MEAN_TTFT", "CROSSOVER_LOAD", "CROSSOVER_LOAD_TWO", "CROSSOVER_RATE", "PIPELINE_CAPACITY",
     "PIPELINE_MEAN_TTFT", "REPLICAS_MEAN_TTFT", "STAGES_CROSSOVER_RATE", "STAGES_MEAN_TTFT", "TENSOR_CAPACITY",
-    "TENSOR_MEAN_TTFT", "Crossover", "Lognormal", "TandemMean", "bottleneck_and_latency", "chunk_moments", "crossover", "crossover_rate", "even_stages",
-    "pipeline_capacity", "pipeline_mean", "pipeline_quantile", "replicas_quantile", "stages_crossover",
-    "stages_crossover_rate", "tandem_mean", "tandem_mean_ttft", "tandem_mean_wait", "tensor_quantile",
+    "TENSOR_MEAN_TTFT", "Crossover", "Lognormal", "TandemMean", "bottleneck_and_latency", "chunk_moments",
+    "crossover", "crossover_rate", "even_stages", "pipeline_capacity", "pipeline_mean", "pipeline_quantile",
+    "replicas_quantile", "stages_crossover", "stages_crossover_rate", "tandem_mean", "tandem_mean_ttft",
+    "tandem_mean_wait", "tensor_quantile",
 ]  # fmt: skip

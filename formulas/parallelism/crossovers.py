@@ -1,7 +1,7 @@
 r"""The rate above which a pipeline answers sooner than tensor parallelism.
 
-At low rates the quicker prompt wins, at high rates the larger capacity. Three things can happen, whatever the statistic. With tensor service time :math:`s`, slowest stage :math:`b`
-and unloaded pipeline time :math:`L \ge b`:
+At low rates the quicker prompt wins, at high rates the larger capacity. Three things can happen, whatever the
+statistic. With tensor service time :math:`s`, slowest stage :math:`b` and unloaded pipeline time :math:`L \ge b`:
 
 * :math:`s \le b` (for even stages :math:`K \ge n`): tensor parallel wins at every rate, it has the larger
   capacity too;
@@ -68,7 +68,7 @@ def _quadratic(difference: sp.Expr, unknown: sp.Symbol) -> sp.Poly:
 
 
 def _as_written(poly: sp.Poly) -> sp.Eq:
-    powers = [(c, poly.gen**k[0]) for k, c in poly.terms()]
+    powers = [(c, poly.gen ** k[0]) for k, c in poly.terms()]
     return equation(sp.Add(*(sp.factor(c) * power for c, power in powers), evaluate=False), 0)
 
 
@@ -134,7 +134,7 @@ CROSSOVER_LOAD = ClosedForm(
 Examples
 --------
 >>> CROSSOVER_LOAD(speedup=3, gpus=4)
-2.6115
+2.522308
 """
 
 CROSSOVER_RATE = ClosedForm(
@@ -173,7 +173,7 @@ STAGES_CROSSOVER_RATE = ClosedForm(
 Examples
 --------
 >>> STAGES_CROSSOVER_RATE(tensor_time=0.0625, bottleneck_time=0.052, latency=0.103)
-10.67
+11.457591
 """
 
 
@@ -251,7 +251,7 @@ def stages_crossover(
     Examples
     --------
     >>> stages_crossover(0.0625, [0.051, 0.052]).rate
-    @A@
+    11.457591
     """
     return _crossover(tensor_time, *bottleneck_and_latency(stage_times, hop), level)
 
@@ -326,7 +326,7 @@ def _percentile_crossover(tensor: Array, slowest: Array, whole: Array, level: fl
         low, width = np.take_along_axis(points, below, -1), width / sections
     ends = low + width * np.array([0.0, 1.0])
     value = advantage(ends)
-    load = (ends[:, 0] - value[:, 0] * width[:, 0] / (value[:, 1] - value[:, 0]))
+    load = ends[:, 0] - value[:, 0] * width[:, 0] / (value[:, 1] - value[:, 0])
     return np.where(exists, load / tensor, np.nan)
 
 

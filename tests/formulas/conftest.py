@@ -17,3 +17,9 @@ def course():
 def md1_reference():
     """Utilization -> reference values of M/D/1, in units of the service time."""
     return json.loads((FIXTURES / "md1_reference.json").read_text())["md1"]
+
+
+@pytest.fixture(scope="session")
+def parallelism_reference():
+    """Reference values of pipelines with unequal prompts, and of crossovers."""
+    return json.loads((FIXTURES / "parallelism_reference.json").read_text())

@@ -1,0 +1,79 @@
+"""Formula beside simulation, for every calculator: the rows of the table, and what they amount to in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from calculators.outputs import output
+from formulas.montecarlo.agreement import CheckedValue
+
+TOGETHER = 0.95
+"""Confidence that all intervals of one check hold at once, at least."""
+
+
+def each_level(rows: int) -> float:
+    """Return the confidence of each of several intervals that hold together with :data:`TOGETHER` (Bonferroni).
+
+    >>> each_level(5)
+    0.99
+    """
+    return 1 - (1 - TOGETHER) / rows
+
+
+@dataclass(frozen=True)
+class CheckedFigure:
+    """One figure by formula and by simulation."""
+
+    label: str = output("Figure")
+    exact_ms: float = output("Exact", "ms")
+    simulated_ms: float = output("Simulated", "ms")
+    low_ms: float = output("Interval from", "ms")
+    high_ms: float | None = output("to", "ms", "None where the run is too short to bound the figure")
+    verdict: str = output("Exact figure is", "", "inside the interval, outside, or: run too short")
+
+
+def figures_in_ms(rows: Iterable[CheckedValue], unit_ms: float, prefix: str = "") -> tuple[CheckedFigure, ...]:
+    """Return checked values as figures in ms; ``unit_ms`` is the unit that they are in."""
+    return tuple(_in_ms(row, unit_ms, prefix) for row in rows)
+
+
+def _in_ms(row: CheckedValue, unit_ms: float, prefix: str) -> CheckedFigure:
+    high = row.simulated.high
+    return CheckedFigure(
+        f"{prefix}{row.name}",
+        unit_ms * row.exact,
+        unit_ms * row.simulated.estimate,
+        unit_ms * row.simulated.low,
+        unit_ms * high if math.isfinite(high) else None,
+        row.verdict,
+    )
+
+
+def agree(rows: Sequence[CheckedFigure]) -> bool | None:
+    """Return whether every exact figure lies inside its interval; ``None`` where a run is too short to tell."""
+    verdicts = {row.verdict for row in rows}
+    return None if "run too short" in verdicts else verdicts <= {"inside"}
+
+
+def verdict(rows: Sequence[CheckedFigure]) -> str:
+    """Return in a sentence of Markdown what the rows amount to."""
+    agrees = agree(rows)
+    if agrees is None:
+        return "**This run is too short to check every figure.** Ask for more requests (sidebar, *Simulation*)."
+    if agrees:
+        return "**Every exact figure lies inside its interval.**"
+    outside = ", ".join(row.label for row in rows if row.verdict == "outside")
+    return (
+        f"**Outside the interval: {outside}.** By chance that happens in one run of twenty at most; another seed tells."
+    )
+
+
+def method(customers: int, warm_up: int, seed: int, rows: int) -> str:
+    """Return in a sentence how the simulation was made and how its intervals are meant."""
+    return (
+        f"{customers:,} requests, the first {warm_up:,} of them left out as warm-up; seed {seed}. Intervals by batch "
+        f"means, which account for the correlation of successive waits: {each_level(rows):.3g} each, so that all hold "
+        f"in at least {TOGETHER:.0%} of runs."
+    )
