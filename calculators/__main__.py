@@ -169,27 +169,37 @@ def _for_people(calculator: Calculator, report: dict[str, Any], result: Any) -> 
         for name, value in report["inputs"].items()
     ]
     figures = outputs.declared(type(result))
+    nested = {name: value for name, value in report["results"].items() if isinstance(value, dict | list) and value}
     answers = [
         (figures[name].label, outputs.readable(value), figures[name].unit)
         for name, value in report["results"].items()
-        if not isinstance(value, dict)
+        if name not in nested and value != [] and not (value is None and not figures[name].unit)
     ]
     parts = [calculator.question, "", _columns(rows), "", _columns(answers)]
+    parts += ["\n" + _section(figures[name].label, value) for name, value in nested.items()]
     if "check" in report:
-        parts += ["", result_table("Check by simulation", report["check"])]
+        parts += ["\n" + _section("Check by simulation", report["check"])]
     parts += [f"\nwarning: {warning}" for warning in report["warnings"]]
     return "\n".join([*parts, "", report["link"]])
 
 
-def result_table(title: str, figures: Mapping[str, Any]) -> str:
-    """Return nested figures as indented lines under a title."""
-    lines = [title]
-    for name, value in figures.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            lines += ["  " + "  ".join(f"{key}={outputs.readable(item)}" for key, item in row.items()) for row in value]
-        else:
-            lines.append(f"  {name}: {outputs.readable(value)}")
-    return "\n".join(lines)
+def _section(title: str, figures: Mapping[str, Any] | Sequence[Any]) -> str:
+    """Return nested figures under a title: one a line, or a line for each row of a table."""
+    if isinstance(figures, Mapping):
+        lines = [
+            _section(name, each) if _is_table(each) else f"{name}: {_cell(each)}" for name, each in figures.items()
+        ]
+    else:
+        lines = ["  ".join(f"{key}={_cell(item)}" for key, item in row.items()) for row in figures]
+    return "\n".join([title, *("  " + line.replace("\n", "\n  ") for line in lines)])
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _cell(value: object) -> str:
+    return ", ".join(map(outputs.readable, value)) if isinstance(value, list) else outputs.readable(value)
 
 
 def _columns(rows: list[tuple[str, str, str]]) -> str:

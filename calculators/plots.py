@@ -128,6 +128,12 @@ def log_axis(bottom: float, top: float) -> dict[str, Any]:
     return {"type": "log", "range": span, "tickvals": ticks, "ticktext": [f"{tick:,.10g}" for tick in ticks]}
 
 
+def on_log_axis(note: dict[str, Any]) -> None:
+    """Move a note whose height is given in data to a logarithmic axis, where Plotly counts in powers of ten."""
+    if note.get("yref") != "paper":
+        note["y"] = math.log10(note["y"])
+
+
 def level(y: float, text: str, colour: str = PURPLE) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a horizontal line across the plot and its label at the left: a target."""
     shape = {
@@ -177,6 +183,14 @@ def upright(
         "yanchor": "top",
         "font": {"color": colour},
     }
+
+
+def corner(text: str, colour: str, where: str) -> dict[str, Any]:
+    """Return a name for a region, in a corner of the plot: ``top left``, ``bottom right``."""
+    y_anchor, x_anchor = where.split()
+    x, y = {"left": 0.02, "right": 0.98}[x_anchor], {"bottom": 0.03, "top": 0.97}[y_anchor]
+    place = {"xref": "paper", "yref": "paper", "x": x, "y": y, "xanchor": x_anchor, "yanchor": y_anchor}
+    return {"text": text, "showarrow": False, "font": {"size": 16, "color": colour}} | place
 
 
 def forbidden_beyond(x0: float, x1: float, text: str) -> tuple[dict[str, Any], dict[str, Any]]:

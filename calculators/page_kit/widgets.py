@@ -97,6 +97,9 @@ def draw_scenario() -> None:
 
 def draw_own(inputs: type, where: Literal["sidebar", "page"]) -> None:
     """Draw the inputs that only this page has: below the shared ones in the sidebar, or in a row on the page."""
+    unused = [each.label for name, each in declared(Scenario).items() if name not in declared(inputs)]
+    if unused:
+        st.sidebar.caption(f"Not used on this page: {', '.join(unused)}.")
     own = [each for name, each in declared(inputs).items() if name not in declared(Scenario)]
     if not own:
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import plotly.graph_objects as go
 
@@ -39,7 +38,7 @@ def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> 
     bottom, top = _height(inputs, result)
     shapes, notes = zip(*marks, strict=True)
     for note in notes:
-        _on_log_axis(note)
+        plots.on_log_axis(note)
     return plots.figure(
         traces,
         x="Arrival rate (requests/s)",
@@ -55,12 +54,6 @@ def _height(inputs: TtftInputs, result: TtftResult) -> tuple[float, float]:
     low = min(result.service_ms, inputs.ttft_slo_ms)
     high = max(20 * result.service_ms, 2 * inputs.ttft_slo_ms, 1.5 * (result.target_ttft_ms or 0))
     return 0.7 * low, high
-
-
-def _on_log_axis(note: dict[str, Any]) -> None:
-    """Place a note's height, given in data, on a logarithmic axis, where Plotly counts in powers of ten."""
-    if note.get("yref") != "paper":
-        note["y"] = math.log10(note["y"])
 
 
 def distribution(check: TtftCheck) -> go.Figure:
