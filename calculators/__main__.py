@@ -16,6 +16,7 @@ from calculators import catalog, links, outputs
 from calculators.hardware import tables
 from calculators.inputs import Input, InputsError, as_dict, declared, did_you_mean, parse, shorten
 from calculators.room import Calculator
+from formulas.closed_form import DomainError
 
 TABLES = {"hardware" if name == "accelerators" else name: name for name in tables.TABLES}
 """The database's table that each word on the command line prints."""
@@ -86,7 +87,7 @@ def _calculate(calculator: Calculator, query: str, words: list[str]) -> None:
     texts = _texts_of_link(query, known) | {name: text for name in known if (text := options.pop(name)) is not None}
     inputs: Any = parse(calculator.inputs, texts)
     result = calculator.compute(inputs)
-    report = {
+    report: dict[str, Any] = {
         "calculator": calculator.name,
         "inputs": as_dict(inputs),
         "results": outputs.as_dict(result),
@@ -94,7 +95,11 @@ def _calculate(calculator: Calculator, query: str, words: list[str]) -> None:
         "link": links.encode(calculator.name, inputs),
     }
     if options["check"] and calculator.check:
-        report["check"] = outputs.as_dict(calculator.check(inputs))
+        try:
+            report["check"] = outputs.as_dict(calculator.check(inputs))
+        except DomainError as nothing_to_simulate:
+            report["check"] = None
+            report["warnings"].append(str(nothing_to_simulate))
     if options["json"]:
         print(json.dumps(report, allow_nan=False, ensure_ascii=False))
     else:
@@ -177,7 +182,7 @@ def _for_people(calculator: Calculator, report: dict[str, Any], result: Any) -> 
     ]
     parts = [calculator.question, "", _columns(rows), "", _columns(answers)]
     parts += ["\n" + _section(figures[name].label, value) for name, value in nested.items()]
-    if "check" in report:
+    if report.get("check"):
         parts += ["\n" + _section("Check by simulation", report["check"])]
     parts += [f"\nwarning: {warning}" for warning in report["warnings"]]
     return "\n".join([*parts, "", report["link"]])

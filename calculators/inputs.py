@@ -179,10 +179,13 @@ class Number(Input):
 
     def _read(self, text: str) -> object:
         try:
-            # int and float read "1_000"; a link or a flag that has it is more likely damaged than meant.
-            return math.nan if "_" in text else float(text)
+            value = float(text)
         except ValueError:
-            raise self.error(text, f"not a number; allowed: {self.allowed}") from None
+            value = math.nan
+        # Python reads "1_000"; in a link or a flag it is more likely damaged than meant.
+        if "_" in text or not math.isfinite(value):
+            raise self.error(text, f"not a finite number; allowed: {self.allowed}")
+        return value
 
     def _check(self, value: object) -> Value:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

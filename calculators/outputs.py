@@ -77,29 +77,40 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def readable(value: object) -> str:
-    """Return a figure as a person reads it: six significant digits, thousands apart, a dash for none.
+def readable(value: object, digits: int = 6) -> str:
+    """Return a figure as a person reads it: so many significant digits, thousands apart, a dash for none.
 
-    >>> readable(1234567.0), readable(14.0662071), readable(None), readable(True)
-    ('1,234,570', '14.0662', '–', 'yes')
+    >>> readable(1234567.0), readable(14.0662071), readable(None), readable(True), readable(2022)
+    ('1,234,570', '14.0662', '–', 'yes', '2022')
+    >>> readable(11526.7, 4), readable(0.70331, 4)
+    ('11,530', '0.7033')
     """
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return f"{value:,}"
+        return f"{value:,}" if abs(value) > 9999 else str(value)
     if isinstance(value, float):
-        return _readable_float(value)
+        return _readable_float(value, digits)
     return str(value)
 
 
-def _readable_float(value: float) -> str:
+def _readable_float(value: float, digits: int) -> str:
     if value == 0:
         return "0"
     exponent = math.floor(math.log10(abs(value)))
-    if not -5 <= exponent < 9:
-        return f"{value:.5e}"
-    decimals = max(0, 5 - exponent)
-    text = f"{round(value, 5 - exponent):,.{decimals}f}"
+    if not -5 <= exponent < 12:
+        return f"{value:.{digits - 1}e}"
+    places = digits - 1 - exponent
+    text = f"{round(value, places):,.{max(0, places)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def short(value: float | None, unit: str = "") -> str:
+    """Return a figure for a sentence or a headline: four significant digits and its unit.
+
+    >>> short(11526.7, "ms"), short(None, "ms")
+    ('11,530 ms', '–')
+    """
+    return "–" if value is None else f"{readable(float(value), 4)} {unit}".rstrip()

@@ -18,6 +18,9 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
 )  # fmt: skip
 """Colours that colour-blind people can tell apart (Okabe and Ito, "Color Universal Design", 2008), and a grey."""
 
+TARGET = "#b0508c"
+"""A darker purple, so that the name of a target can be read on white and on black."""
+
 SERIES = {"mean": GREY, "p50": SKY, "p90": BLUE, "p95": GREEN, "p99": ORANGE, "p999": RED}
 """The colour of each statistic, the same in every figure."""
 
@@ -134,8 +137,8 @@ def on_log_axis(note: dict[str, Any]) -> None:
         note["y"] = math.log10(note["y"])
 
 
-def level(y: float, text: str, colour: str = PURPLE) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a horizontal line across the plot and its label at the left: a target."""
+def level(y: float, text: str, colour: str = TARGET, *, side: str = "left") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a horizontal line across the plot and its label at one side: a target."""
     shape = {
         "type": "line",
         "xref": "paper",
@@ -147,11 +150,11 @@ def level(y: float, text: str, colour: str = PURPLE) -> tuple[dict[str, Any], di
     }
     return shape, {
         "xref": "paper",
-        "x": 0.01,
+        "x": 0.01 if side == "left" else 0.99,
         "y": y,
         "text": text,
         "showarrow": False,
-        "xanchor": "left",
+        "xanchor": side,
         "yanchor": "bottom",
         "font": {"color": colour},
     }
@@ -208,7 +211,7 @@ def forbidden_beyond(x0: float, x1: float, text: str) -> tuple[dict[str, Any], d
     }
     return shape, {
         "yref": "paper",
-        "y": 0.5,
+        "y": 0.25,
         "x": (x0 + x1) / 2,
         "text": text,
         "showarrow": False,

@@ -21,8 +21,8 @@ def answer(calculator: Calculator) -> str:
     inputs = calculator.inputs(**shared)
     try:
         return calculator.answer(inputs, calculator.compute(inputs))
-    except InputsError:
-        return ":red[:material/block:] These inputs have no answer; the page says which and why."
+    except InputsError as wrong:
+        return f":red[:material/block:] No answer for these inputs: {wrong}"
 
 
 rooms = [room for room in catalog.ROOMS if room is not ROOM]

@@ -111,7 +111,7 @@ def _labelled(error: Any) -> str:
     return f"{declaration.label}: {error}" if declaration else str(error)
 
 
-def headline(answer: str, *, metrics: Sequence[tuple[str, str, str]], remarks: Sequence[str]) -> None:
+def headline(answer: str, *, metrics: Sequence[tuple[str, str, str]], remarks: Sequence[str], basis: str = "") -> None:
     """Draw the answer: one sentence, three or four numbers, and what a person should know before using them.
 
     Parameters
@@ -122,11 +122,15 @@ def headline(answer: str, *, metrics: Sequence[tuple[str, str, str]], remarks: S
         Label, value with unit, and help of each number.
     remarks
         Sentences, shown as plain text.
+    basis
+        What the answer rests on and how far it can be trusted, in Markdown.
     """
     st.markdown(f"### {answer}")
     with st.container(horizontal=True):
         for label, value, explanation in metrics:
             st.metric(label, value, help=explanation, border=True)
+    if basis:
+        st.caption(basis)
     if remarks:
         with st.container(border=True, key="remarks"):
             for remark in remarks:

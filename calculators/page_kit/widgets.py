@@ -129,9 +129,9 @@ def rate_handle(capacity: float) -> None:
     Parameters
     ----------
     capacity
-        Rate [requests/s] at which the instance is saturated: the slider reaches a tenth beyond.
+        Rate [requests/s] at which the instance is saturated: the slider reaches a tenth beyond, or to the rate at hand.
     """
-    top = 1.1 * capacity
+    top = max(1.1 * capacity, float(st.session_state["rate"]))
     declaration = declared(Scenario)["rate"]
     assert isinstance(declaration, Number)  # noqa: S101 - the declaration is a few files away; for the type checker
     low, high = max(declaration.low, top / 1000), min(declaration.high, top)

@@ -15,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.inputs import Number, as_dict, declared
-from calculators.outputs import output
+from calculators.outputs import output, readable, short
 from calculators.scenario import FirstTokenTarget, Simulation, Traffic
 from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, assumptions_of, prefill_time
 from formulas.queueing import md1
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 """The percentiles that every answer reports, by the beginning of their key."""
+
+ROUNDING = 1e-9
+"""Share by which a rate may exceed the highest one before it counts as more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +49,7 @@ class TtftResult:
     target_ttft_ms: float | None = output("TTFT held against the target", "ms", default=None)
     max_rate: float | None = output("Highest rate within the target", "requests/s", "For one instance")
     instances: int | None = output("Instances needed", "", "For this rate, split at random")
+    accelerators: int | None = output("Accelerators needed", "", "Instances times the tensor parallel degree")
     verdict: str = output("Verdict", "", "meets, misses, too_slow_unloaded, unstable or does_not_fit")
     service: StepBreakdown | None = output("What the service time is made of")
     reasons: tuple[str, ...] = ()
@@ -71,18 +75,24 @@ def compute(inputs: TtftInputs) -> TtftResult:
     target_ttft = times.get("target_ttft_ms")
     max_rate = max_rate_within_target(inputs, service.service_ms) if service.fits is not False else None
     verdict = _verdict(inputs, service, max_rate, target_ttft)
+    instances = None if max_rate is None else _instances(inputs.rate, max_rate)
     return TtftResult(
         service_ms=service.service_ms,
         utilization=utilization,
         stable=utilization < 1,
         **times,
         max_rate=max_rate,
-        instances=None if max_rate is None else max(1, math.ceil(inputs.rate / max_rate - 1e-9)),
+        instances=instances,
+        accelerators=None if instances is None else instances * inputs.tp,
         verdict=verdict,
         service=service.parts,
         reasons=_reasons(inputs, service, utilization, verdict),
         remarks=tuple(filter(None, (service.misfit, *service.remarks))),
     )
+
+
+def _instances(rate: float, max_rate: float) -> int:
+    return max(1, math.ceil(rate / max_rate * (1 - ROUNDING)))
 
 
 def _ttft(inputs: TtftInputs, service_ms: float) -> dict[str, float]:
@@ -126,21 +136,22 @@ def _verdict(inputs: TtftInputs, service: PrefillTime, max_rate: float | None, t
         return "too_slow_unloaded"
     if target_ttft is None:
         return "unstable"
-    return "meets" if target_ttft <= inputs.ttft_slo_ms else "misses"
+    # By the rate, so that the verdict, the highest rate and the instances agree to the last digit.
+    return "meets" if inputs.rate <= max_rate * (1 + ROUNDING) else "misses"
 
 
 def _reasons(inputs: TtftInputs, service: PrefillTime, utilization: float, verdict: str) -> tuple[str, ...]:
     found = []
     if utilization >= 1:
         found.append(
-            f"Unstable: at {inputs.rate:g} requests/s the utilization is {utilization:.4g}; from 1 on there is no "
+            f"Unstable: at {readable(inputs.rate)} requests/s the utilization is {short(utilization)}; from 1 on there is no "
             "steady state, and the queue grows without end. One instance serves less than "
-            f"{1e3 / service.service_ms:.4g} requests/s."
+            f"{short(1e3 / service.service_ms)} requests/s."
         )
     if verdict == "too_slow_unloaded":
         found.append(
-            f"Too slow even unloaded: one prompt takes {service.service_ms:.4g} ms and the target is "
-            f"{inputs.ttft_slo_ms:g} ms. More instances cannot help; a shorter prompt, more tensor parallelism or a "
+            f"Too slow even unloaded: one prompt takes {short(service.service_ms)} ms and the target is "
+            f"{readable(inputs.ttft_slo_ms)} ms. More instances cannot help; a shorter prompt, more tensor parallelism or a "
             "faster accelerator can."
         )
     return tuple(found)
@@ -158,16 +169,17 @@ class Sweep:
     p95_ttft_ms: NDArray[np.float64] = output("P95 TTFT", "ms")
     p99_ttft_ms: NDArray[np.float64] = output("P99 TTFT", "ms")
     p999_ttft_ms: NDArray[np.float64] = output("P99.9 TTFT", "ms")
+    own_ttft_ms: NDArray[np.float64] = output("TTFT at the target's percentile", "ms")
 
 
-def sweep(service_ms: float, points: int = 200) -> Sweep:
+def sweep(service_ms: float, percentile: float = 90, points: int = 200) -> Sweep:
     """Return TTFT against rate for an instance with that service time.
 
     The points stand evenly over the load, and closer together near the capacity, where the curves bend upwards.
     """
     even = np.linspace(0, 0.9, points * 3 // 4, endpoint=False)
     utilization = np.concatenate([even, 1 - np.geomspace(0.1, 0.005, points - len(even))])
-    levels = np.array(list(PERCENTILES.values()))[:, None] / 100
+    levels = np.array([*PERCENTILES.values(), percentile])[:, None] / 100
     percentiles = service_ms * (1 + md1.wait_quantile(levels, utilization[None, :]))
     mean = service_ms * md1.MEAN_TTFT(rate=utilization, service_time=1.0)
     return Sweep(1e3 * utilization / service_ms, utilization, mean, *percentiles)

@@ -7,6 +7,7 @@ import math
 import plotly.graph_objects as go
 
 from calculators import plots
+from calculators.outputs import readable, short
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import Sensitivity, Sweep, TtftInputs, TtftResult, statistic
 
@@ -17,24 +18,24 @@ def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> 
     """Return mean, P50, P90 and P99 of TTFT against rate, the target, the user's point and the unstable region."""
     capacity = 1e3 / result.service_ms
     right = min(max(1.12 * capacity, 1.05 * inputs.rate), 1.6 * capacity)
-    traces = [plots.line(curves.rate, curves.mean_ttft_ms, "Mean", plots.SERIES["mean"], unit="ms", dash="dash")]
-    traces += [
-        plots.line(curves.rate, getattr(curves, f"{key}_ttft_ms"), NAMES[key], plots.SERIES[key], unit="ms")
-        for key in ("p50", "p90", "p99")
-    ]
+    traces = _curves(inputs, curves)
     marks = [
-        plots.level(inputs.ttft_slo_ms, f"target {inputs.ttft_slo_ms:g} ms"),
+        plots.level(inputs.ttft_slo_ms, f"target {readable(inputs.ttft_slo_ms)} ms"),
         plots.forbidden_beyond(capacity, right, "unstable: no steady state"),
     ]
     if result.max_rate:
-        marks.append(plots.upright(result.max_rate, f"up to {result.max_rate:.4g} requests/s"))
+        marks.append(plots.upright(result.max_rate, f"up to {short(result.max_rate)} requests/s"))
     if not result.stable:
         beyond = " →" if inputs.rate > right else ""
-        marks.append(plots.upright(min(inputs.rate, right), f"you: {inputs.rate:g} requests/s{beyond}", plots.RED))
+        marks.append(
+            plots.upright(min(inputs.rate, right), f"you: {readable(inputs.rate)} requests/s{beyond}", plots.RED)
+        )
     if result.target_ttft_ms is not None:
         name = f"You: {statistic(inputs)}"
-        hover = f"{inputs.rate:g} requests/s: {statistic(inputs)} {result.target_ttft_ms:.4g} ms"
+        hover = f"{readable(inputs.rate)} requests/s: {statistic(inputs)} {short(result.target_ttft_ms)} ms"
         traces.append(plots.point(inputs.rate, result.target_ttft_ms, name, plots.RED, hover))
+    if result.verdict == "does_not_fit":
+        marks.append(plots.forbidden_beyond(0, capacity, "the weights do not fit"))
     bottom, top = _height(inputs, result)
     shapes, notes = zip(*marks, strict=True)
     for note in notes:
@@ -50,6 +51,27 @@ def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> 
     )
 
 
+def _curves(inputs: TtftInputs, curves: Sweep) -> list[go.Scatter]:
+    """Return mean, P50, P90 and P99, and the statistic that the target is set on drawn strongly."""
+    drawn = {"mean": curves.mean_ttft_ms} | {key: getattr(curves, f"{key}_ttft_ms") for key in ("p50", "p90", "p99")}
+    own = statistic(inputs).removesuffix(" TTFT").lower().replace(".", "")
+    if own not in drawn:
+        drawn[own] = curves.own_ttft_ms
+    labels = {"mean": "Mean"} | NAMES | ({own: statistic(inputs).removesuffix(" TTFT")} if own != "mean" else {})
+    return [
+        plots.line(
+            curves.rate,
+            values,
+            labels[key],
+            plots.SERIES.get(key, plots.RED),
+            unit="ms",
+            dash="dash" if key == "mean" else "solid",
+            width=4 if key == own else 2,
+        )
+        for key, values in drawn.items()
+    ]
+
+
 def _height(inputs: TtftInputs, result: TtftResult) -> tuple[float, float]:
     low = min(result.service_ms, inputs.ttft_slo_ms)
     high = max(20 * result.service_ms, 2 * inputs.ttft_slo_ms, 1.5 * (result.target_ttft_ms or 0))
@@ -60,7 +82,8 @@ def distribution(check: TtftCheck) -> go.Figure:
     """Return the share of requests in each bin of TTFT: simulated as bars, exact as a curve."""
     shares = check.distribution
     width_ms = float(shares.middle_ms[1] - shares.middle_ms[0])
-    lowest = max(float(shares.exact[-1]), 1e-12)
+    lowest = max(float(shares.exact[-1]), 1e-10)
+    decades = [10.0**power for power in range(math.ceil(math.log10(lowest)), 1)]
     bars = go.Bar(
         x=shares.middle_ms, y=shares.simulated, width=width_ms, name="Simulated",
         marker={"color": plots.SKY, "line": {"width": 0}}, hovertemplate="%{y:.3~g}",
@@ -80,7 +103,8 @@ def distribution(check: TtftCheck) -> go.Figure:
         shapes=shapes,
         notes=notes,
         # A decade and a half above a share of one, so that the names of the percentiles stand clear of the bars.
-        yaxis={"type": "log", "dtick": 1, "exponentformat": "power", "range": [math.log10(lowest), 1.5]},
+        yaxis=plots.log_axis(lowest, 30)
+        | {"tickvals": decades, "ticktext": [f"{100 * share:.10g} %" for share in decades]},
         bargap=0,
     )
 
@@ -101,10 +125,10 @@ def short_runs(check: TtftCheck) -> go.Figure:
         x=lengths, y=medians, error_y=spread, mode="lines+markers", name="P99 of one run: median, and 5 % to 95 %",
         line={"color": plots.BLUE}, marker={"size": 9}, hovertemplate="%{y:.4~g} ms",
     )  # fmt: skip
-    levels = [plots.level(check.exact_p99_ms, f"exact P99 {check.exact_p99_ms:.4g} ms", plots.RED)]
+    levels = [plots.level(check.exact_p99_ms, f"exact P99 {short(check.exact_p99_ms)} ms", plots.RED, side="right")]
     if abs(check.utilization - LECTURE_UTILIZATION) < 0.005:
         lecture_ms = LECTURE_P99 * check.service_ms
-        levels.append(plots.level(lecture_ms, f"the lecture's run: {lecture_ms:.4g} ms"))
+        levels.append(plots.level(lecture_ms, f"the lecture's run: {short(lecture_ms)} ms", side="right"))
     shapes, notes = zip(*levels, strict=True)
     return plots.figure(
         [simulated],
@@ -129,7 +153,7 @@ def what_matters(rows: tuple[Sensitivity, ...], name: str) -> go.Figure:
     )
     return plots.figure(
         [bars],
-        x=f"Percent of {name} for one percent of the input",
+        x=f"Change of {name} for 1 % more (%)",
         y="",
         height=120 + 48 * len(rows),
         hovermode="closest",

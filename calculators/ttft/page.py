@@ -17,8 +17,9 @@ page_kit.headline(
     wording.answer(inputs, result),
     metrics=wording.metrics(inputs, result),
     remarks=result.remarks,
+    basis=wording.basis(inputs),
 )
-curves = sweep(result.service_ms)
+curves = sweep(result.service_ms, inputs.percentile)
 page_kit.show_figure(
     figures.ttft_against_rate(inputs, result, curves),
     "ttft-against-rate",
@@ -78,9 +79,15 @@ def what_matters() -> None:
     )
 
 
+def data() -> None:
+    """Draw the answer's figures, then the curves of the plot."""
+    page_kit.data_table(wording.results_table(result), "results")
+    page_kit.data_table(columns_of(curves), "sweep")
+
+
 tabs = page_kit.Tabs(["Formula", "Check by simulation", "What matters", "Data", "Sources"], key="view")
 tabs.draw("Formula", formulas)
 tabs.draw("Check by simulation", simulation)
 tabs.draw("What matters", what_matters)
-tabs.draw("Data", lambda: page_kit.data_table(columns_of(curves), "sweep"))
+tabs.draw("Data", data)
 tabs.draw("Sources", lambda: page_kit.show_sources(facts(inputs)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hardware_db
 from calculators import checks
-from calculators.outputs import readable
+from calculators.outputs import declared, readable, short
+from calculators.service_time import StepBreakdown, assumptions_of
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import Sensitivity, TtftInputs, TtftResult, statistic
 from formulas.queueing.md1 import wait_quantile
@@ -17,29 +19,31 @@ ICONS = {
 }
 
 
+HOPELESS = 500_000_000
+"""Requests for 1 % on the mean beyond which the largest run that the page allows (5 million) cannot tell anything."""
+
+
 def sentence(inputs: TtftInputs, result: TtftResult) -> str:
     """Return the answer to the page's question, in Markdown."""
-    rate = f"{inputs.rate:g} requests/s"
-    target = f"{inputs.ttft_slo_ms:g} ms"
-    capacity = 1e3 / result.service_ms
+    rate = f"{readable(inputs.rate)} requests/s"
+    target = f"{readable(inputs.ttft_slo_ms)} ms"
+    ttft = short(result.target_ttft_ms, "ms")
     match result.verdict:
         case "meets":
-            return (
-                f"At {rate} the {statistic(inputs)} is **{_ms(result.target_ttft_ms)}**, within the target of {target}."
-            )
+            return f"At {rate} the {statistic(inputs)} is **{ttft}**, within the target of {target}: **one instance** does."
         case "misses":
             return (
-                f"At {rate} the {statistic(inputs)} is **{_ms(result.target_ttft_ms)}**, over the target of {target}: "
-                f"use **{_instances(result)}**, or at most {result.max_rate:.4g} requests/s on one."
+                f"At {rate} the {statistic(inputs)} is **{ttft}**, over the target of {target}: use "
+                f"**{_fleet(inputs, result)}**, or at most {short(result.max_rate)} requests/s on one."
             )
         case "unstable":
             return (
-                f"One instance serves less than {capacity:.4g} requests/s, and {rate} arrive: its queue grows without "
-                f"end. **{_instances(result)}** meet the target of {target}."
+                f"One instance serves less than {short(1e3 / result.service_ms)} requests/s, and {rate} arrive: its queue "
+                f"grows without end. **{_fleet(inputs, result)}** meet the target of {target}."
             )
         case "too_slow_unloaded":
             return (
-                f"One prompt alone takes **{_ms(result.service_ms)}**, and the target is {target}: no number of "
+                f"One prompt alone takes **{short(result.service_ms, 'ms')}**, and the target is {target}: no number of "
                 "instances meets it."
             )
     return "The weights do not fit in memory: no number of these instances serves this model."
@@ -50,48 +54,82 @@ def answer(inputs: TtftInputs, result: TtftResult) -> str:
     return f"{ICONS[result.verdict]} {sentence(inputs, result)}"
 
 
-def _ms(value: float | None) -> str:
-    return f"{value:.4g} ms" if value is not None else "–"
-
-
-def _instances(result: TtftResult) -> str:
-    return "1 instance" if result.instances == 1 else f"{result.instances:,} instances"
+def _fleet(inputs: TtftInputs, result: TtftResult) -> str:
+    if inputs.tp == 1 or inputs.service_ms is not None:
+        return f"{readable(result.instances)} instances"
+    return f"{readable(result.instances)} instances of {inputs.tp}, {readable(result.accelerators)} accelerators"
 
 
 def metrics(inputs: TtftInputs, result: TtftResult) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the four numbers under the sentence."""
     name = statistic(inputs)
+    several = inputs.tp > 1 and inputs.service_ms is None and result.instances is not None
     return [
         (
             name[0].upper() + name[1:],
-            _ms(result.target_ttft_ms),
+            short(result.target_ttft_ms, "ms"),
             "Time from arrival to first token: the wait and the prompt's own service. Exact for M/D/1.",
         ),
         (
             "Utilization",
-            f"{result.utilization:.4g}",
+            short(result.utilization),
             f"Share of the time that the instance is busy. One prompt takes {readable(result.service_ms)} ms.",
         ),
         (
             "Highest rate in target",
-            f"{result.max_rate:.4g} /s" if result.max_rate else "–",
+            short(result.max_rate, "/s"),
             "Requests per second that one instance takes within the target.",
         ),
         (
-            "Instances needed",
-            f"{result.instances:,}" if result.instances else "–",
+            "Accelerators needed" if several else "Instances needed",
+            f"{readable(result.accelerators)} = {result.instances} × {inputs.tp}"
+            if several
+            else readable(result.instances),
             "For this rate, when each request goes to an instance at random.",
         ),
     ]
+
+
+def basis(inputs: TtftInputs) -> str:
+    """Return in a sentence what the answer rests on, and how far it can be trusted."""
+    model = "M/D/1: Poisson arrivals, equal prompts, one at a time, first come first served. "
+    if inputs.service_ms is not None:
+        return model + "The service time is typed in; model, accelerator and prompt length are not used."
+    assumed = assumptions_of(inputs)
+    changed = " (some changed)" if assumed != hardware_db.assumptions()[inputs.assumptions] else ""
+    return (
+        f"{model}Service time for {inputs.model} on {inputs.accelerator} by the set *{inputs.assumptions}*{changed}: "
+        f"{assumed.compute_efficiency:.0%} of the peak rate, {assumed.memory_efficiency:.0%} of the memory bandwidth, "
+        f"{assumed.step_overhead_ms:g} ms a step. {hardware_db.assumptions()[inputs.assumptions].accuracy}"
+    )
+
+
+def results_table(result: TtftResult) -> dict[str, list[str]]:
+    """Return the answer's figures, by column title."""
+    rows = [
+        (each.label, readable(value), each.unit)
+        for name, each in declared(type(result)).items()
+        if not isinstance(value := getattr(result, name), StepBreakdown | tuple)
+    ]
+    if result.service:
+        parts = declared(StepBreakdown)
+        rows += [
+            (f"Service: {each.label}", readable(getattr(result.service, name)), each.unit)
+            for name, each in parts.items()
+        ]
+    return {"Figure": [row[0] for row in rows], "Value": [row[1] for row in rows], "Unit": [row[2] for row in rows]}
 
 
 def agreement(check: TtftCheck) -> str:
     """Return in plain words whether the simulation supports the formula, in Markdown."""
     needed = (
         f"At utilization {check.utilization:.4g} the mean wait is known to 1 % after about "
-        f"{_rounded(check.needed_for_one_percent)} requests; this run knows it to {check.half_width_percent:.2g} %."
+        f"{_rounded(check.needed_for_one_percent)} requests; this run knows it to {check.half_width_percent:.2g} %. The "
+        "simulation checks the formula, not whether your arrivals are Poisson and your prompts equal."
     )
     method = checks.method(check.customers, check.warm_up, check.seed, len(check.rows))
+    if check.agrees is None and check.needed_for_one_percent > HOPELESS:
+        return f"**No run that this page allows settles it: here the formula is the better source.** {method} {needed}"
     return f"{checks.verdict(check.rows)} {method} {needed}"
 
 
@@ -104,7 +142,7 @@ def on_short_runs(check: TtftCheck) -> str:
     first = check.short_runs[0]
     return (
         f"A run that starts empty has not seen the worst yet. Half the runs of {first.customers:,} requests report a "
-        f"P99 below {first.median_ms:.4g} ms; the exact P99 is {check.exact_p99_ms:.4g} ms. Dots are the median run, "
+        f"P99 below {short(first.median_ms)} ms; the exact P99 is {short(check.exact_p99_ms)} ms. Dots are the median run, "
         "bars hold nine runs in ten. The lecture's own run was short too: its P99 at utilization "
         f"{LECTURE_UTILIZATION} is {LECTURE_P99:g} service times (section 4.3), and the exact one "
         f"{1 + wait_quantile(0.99, LECTURE_UTILIZATION):.5g}."

@@ -69,6 +69,13 @@ def test_check_adds_the_simulation(answer):
     assert all(row["low_ms"] <= row["simulated_ms"] <= row["high_ms"] for row in rows)
 
 
+def test_check_of_an_unstable_instance_says_that_there_is_nothing_to_simulate(answer, run):
+    report = answer("ttft", "--rate", "30", "--service-ms", "50", "--check")
+    assert report["check"] is None
+    assert any("no steady state to simulate" in warning for warning in report["warnings"])
+    assert run("ttft", "--rate", "30", "--service-ms", "50", "--check")[0] == 0
+
+
 def test_unstable_is_an_answer(answer):
     report = answer("ttft", "--rate", "25", "--service-ms", "50")
     results = report["results"]
@@ -95,7 +102,7 @@ def test_without_json_a_table_for_people(run):
         (["ttft", "--rate", "nan"], "not a finite number"),
         (["ttft", "--rate", "-inf"], "not a finite number"),
         (["ttft", "--rate=inf"], "not a finite number"),
-        (["ttft", "--rate", "fast"], 'rate = "fast": not a number'),
+        (["ttft", "--rate", "fast"], 'rate = "fast": not a finite number'),
         (["ttft", "--rate", ""], "a value is needed"),
         (["ttft", "--rate"], "--rate"),
         (["ttft", "--model", "lama-3.1-8b"], "did you mean llama-3.1-8b"),
@@ -108,7 +115,7 @@ def test_without_json_a_table_for_people(run):
         (["hardware", "--xml"], "allowed: --json"),
         (["ttft?v=9&rate=1"], "links of version 1"),
         (["ttft?v=1&rat=1"], "did you mean rate"),
-        (["ttft?v=1&rate=abc"], "not a number"),
+        (["ttft?v=1&rate=abc"], "not a finite number"),
     ],
 )
 def test_a_wrong_input_is_named_in_one_line(run, words, said):

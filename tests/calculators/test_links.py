@@ -46,7 +46,7 @@ def test_a_link_spells_out_every_default_and_its_version():
 @pytest.mark.parametrize(
     ("parameter", "texts", "said"),
     [
-        ("rate", ["abc"], 'rate = "abc": not a number'),
+        ("rate", ["abc"], 'rate = "abc": not a finite number'),
         ("rate", ["-5"], "out of range"),
         ("rate", ["60"], "could not be set"),
         ("rate", ["50", "50"], "2 times"),
