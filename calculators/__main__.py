@@ -195,8 +195,17 @@ def _section(title: str, figures: Mapping[str, Any] | Sequence[Any]) -> str:
             _section(name, each) if _is_table(each) else f"{name}: {_cell(each)}" for name, each in figures.items()
         ]
     else:
-        lines = ["  ".join(f"{key}={_cell(item)}" for key, item in row.items()) for row in figures]
+        lines = _table(figures).split("\n")
     return "\n".join([title, *("  " + line.replace("\n", "\n  ") for line in lines)])
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    columns = [[name, *(_cell(row[name]) for row in rows)] for name in rows[0]]
+    widths = [max(map(len, column)) for column in columns]
+    lines = zip(*columns, strict=True)
+    return "\n".join(
+        "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
 
 
 def _is_table(value: object) -> bool:

@@ -32,21 +32,41 @@ class Fact:
         Where it was read.
     remarks : tuple of str
         What a person should know about it.
+    figures : mapping of str to str
+        The figures that the answer takes from it, with their units.
     """
 
     what: str
     confidence: str
     sources: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    figures: Mapping[str, str] = field(default_factory=dict)
 
 
-def fact_of(record: hardware_db.Record, kind: str, *remarks: str) -> Fact:
+def fact_of(record: hardware_db.Record, kind: str, *remarks: str, figures: Mapping[str, str] | None = None) -> Fact:
     """Return a record of the database as a fact: its citations, what was not verified, where sources disagree."""
     unverified = f"Not verified: {', '.join(record.unverified_fields)}." if record.unverified_fields else ""
     said = (*remarks, unverified, *record.open_conflicts, record.notes or "")
-    return Fact(
-        f"{kind}: {record.id}",
-        record.confidence,
-        tuple(map(str, record.citations())),
-        tuple(filter(None, said)),
-    )
+    citations = tuple(map(str, record.citations()))
+    return Fact(f"{kind}: {record.id}", record.confidence, citations, tuple(filter(None, said)), figures or {})
+
+
+def model_figures(inputs: Service) -> dict[str, str]:
+    """Return what a prefill takes from the model's record."""
+    model = hardware_db.models()[inputs.model]
+    return {
+        "parameters in matrix products": f"{model.parameters.matmul_active / 1e9:.4g} billion for each token",
+        "shape": f"{model.layers} layers, hidden {model.hidden:,}, {model.heads} heads",
+        "weights": f"{model.weight_bytes(inputs.weight_dtype) / 1e9:.4g} GB in {inputs.weight_dtype}",
+    }
+
+
+def accelerator_figures(inputs: Service, dtype: str) -> dict[str, str]:
+    """Return what a prefill takes from the accelerator's record."""
+    chip = hardware_db.accelerators()[inputs.accelerator]
+    return {
+        f"dense {dtype} rate": f"{chip.peak_flops(dtype) / 1e12:.5g} TFLOP/s",
+        "memory bandwidth": f"{chip.memory_bandwidth_gb_s:,g} GB/s",
+        "memory": f"{chip.memory_bytes / 1e9:.4g} GB ({chip.memory_basis})",
+        "scale-up link": f"{chip.scale_up_link}, {chip.scale_up_gb_s or 0:g} GB/s one way",
+    }

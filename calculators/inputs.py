@@ -36,11 +36,14 @@ class InputError(ValueError):
         The input's name.
     value : object
         What was given.
+    sentence : str
+        What is wrong with it, what is allowed, what to do.
     """
 
     def __init__(self, name: str, value: object, sentence: str) -> None:
         self.name = name
         self.value = value
+        self.sentence = sentence
         super().__init__(f"{name} = {shorten(value)}: {sentence}")
 
 

@@ -89,14 +89,30 @@ def figure(
     **layout
         Further layout properties; ``xaxis`` and ``yaxis`` are merged with the titles.
     """
+    # Streamlit's theme makes the fonts small where the figure itself does not say.
     axes = {
-        "xaxis": {"title": {"text": x}} | layout.pop("xaxis", {}),
-        "yaxis": {"title": {"text": y}} | layout.pop("yaxis", {}),
+        "xaxis": {"title": {"text": x, "font": {"size": 15}}, "tickfont": {"size": 13}, "hoverformat": ".4~g"},
+        "yaxis": {"title": {"text": y, "font": {"size": 15}}, "tickfont": {"size": 13}},
     }
+    for name, axis in axes.items():
+        axis |= layout.pop(name, {})
     return go.Figure(
         traces,
         {"template": TEMPLATE, "height": 440, "shapes": list(shapes), "annotations": list(notes)} | axes | layout,
     )
+
+
+def captioned(original: go.Figure, title: str, caption: str) -> go.Figure:
+    """Return a copy of a figure that says by itself what it shows and for which scenario: for a report."""
+    heading = {
+        "text": title,
+        "subtitle": {"text": caption},
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "font": {"size": 18},
+    }
+    return go.Figure(original).update_layout(title=heading, margin_t=126)
 
 
 def line(

@@ -14,6 +14,9 @@ st.markdown(
 )
 page_kit.data_table(tables.columns(inputs.table, records), f"table-{inputs.table}")
 
+if not records:
+    st.markdown("Nothing has all of these words; use fewer.")
+
 st.subheader("Rooflines", anchor=False)
 lines, without = tables.rooflines(inputs)
 figure = figures.roofline_plot(lines, inputs.accelerator, inputs.roofline_dtype)

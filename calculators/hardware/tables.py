@@ -51,7 +51,7 @@ _ACCELERATOR: tuple[Column, ...] = (
     ("Id", lambda a: a.id),
     ("Vendor", lambda a: a.vendor),
     ("Name", lambda a: a.name),
-    ("Memory (GB)", lambda a: a.memory_bytes / 1e9),
+    ("Memory (GB)", lambda a: round(a.memory_bytes / 1e9, 1)),
     ("Memory bandwidth (GB/s)", lambda a: a.memory_bandwidth_gb_s),
     ("BF16 dense (TFLOP/s)", lambda a: a.dense_tflops.bf16),
     ("FP16 dense (TFLOP/s)", lambda a: a.dense_tflops.fp16),
@@ -106,7 +106,18 @@ _ASSUMPTIONS: tuple[Column, ...] = (
     ("Confidence", lambda s: s.confidence),
 )
 _COLUMNS = {"accelerators": _ACCELERATOR, "links": _LINK, "models": _MODEL, "assumptions": _ASSUMPTIONS}
-_SEARCHED = ("id", "name", "vendor", "kind", "form", "attention", "applies_to", "native_weights", "hf_repo")
+_SEARCHED = (
+    "id",
+    "name",
+    "vendor",
+    "kind",
+    "form",
+    "memory_type",
+    "scale_up_link",
+    "attention",
+    "applies_to",
+    "hf_repo",
+)
 
 
 def found(inputs: HardwareInputs) -> list[Any]:

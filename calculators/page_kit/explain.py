@@ -65,5 +65,8 @@ def show_sources(facts: Iterable[Fact]) -> None:
     for fact in facts:
         with st.container(border=True):
             st.markdown(f"**{fact.what}** · {fact.confidence}")
+            for name, value in fact.figures.items():
+                st.text(f"{name}: {value}")
+            st.caption("Read in")
             for line in (*fact.sources, *fact.remarks):
                 st.text(line)

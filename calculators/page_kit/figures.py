@@ -9,10 +9,12 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from calculators import export
-from calculators.plots import CONFIG
+from calculators.plots import CONFIG, captioned
 
 
-def show_figure(figure: go.Figure, name: str, *, alt: str, table: Mapping[str, Sequence[Any]]) -> None:
+def show_figure(
+    figure: go.Figure, name: str, *, alt: str, table: Mapping[str, Sequence[Any]], caption: str = ""
+) -> None:
     """Draw a figure with its export button.
 
     Parameters
@@ -22,15 +24,17 @@ def show_figure(figure: go.Figure, name: str, *, alt: str, table: Mapping[str, S
     name
         What its files are called, without ending; also the key of its elements.
     alt
-        What the figure shows, for those who cannot see it.
+        What the figure shows, for those who cannot see it; the title of an exported figure.
     table
         The figure's data, by column title with unit.
+    caption
+        For which scenario, in plain text; it stands under the title of an exported figure.
     """
     picture = CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": name}}
     st.plotly_chart(figure, key=f"figure-{name}", config=picture, alt=alt)
     with st.container(horizontal=True, horizontal_alignment="right"):
         if st.button("Export", key=f"export-{name}", icon=":material/download:", type="tertiary"):
-            _export_window(figure, name, table)
+            _export_window(captioned(figure, alt, caption), name, table)
 
 
 @st.dialog("Export the figure and its data", width="large")

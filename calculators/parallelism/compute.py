@@ -12,7 +12,7 @@ from typing import Any
 
 from calculators.degrees import Degree, pipeline_degrees, tensor_degrees
 from calculators.inputs import choice, integer, number
-from calculators.outputs import output
+from calculators.outputs import output, readable, short
 from calculators.parallelism.ways import Way
 from calculators.scenario import Assumptions, FirstTokenTarget, Interconnect, Service, Simulation, Traffic
 from calculators.service_time import PrefillInputs, prefill_time, stage_times_ms
@@ -274,7 +274,7 @@ def _degrees(inputs: ParallelismInputs) -> tuple[Degree, ...]:
 def _warnings(inputs: ParallelismInputs, ways: tuple[Way, ...]) -> tuple[str, ...]:
     names = {"tp": "Tensor parallel", "pp": "The pipeline", "replicas": "Replicas"}
     found = [
-        f"{names[way.id]} is unstable at {inputs.rate:g} requests/s: its capacity is {way.capacity:.4g} requests/s."
+        f"{names[way.id]} is unstable at {readable(inputs.rate)} requests/s: its capacity is {short(way.capacity)} requests/s."
         for way in ways
         if inputs.rate >= way.capacity
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hardware_db
-from calculators.facts import Fact, ShownFormula, fact_of
+from calculators.facts import Fact, ShownFormula, accelerator_figures, fact_of, model_figures
 from calculators.parallelism.compute import ParallelismInputs, ParallelismResult
-from calculators.service_time import assumptions_of
+from calculators.service_time import assumptions_of, compute_dtype_of
 from formulas import parallelism as forms
 
 
@@ -54,8 +54,12 @@ def facts(inputs: ParallelismInputs) -> list[Fact]:
         return [Fact("Service time and speedup", "typed in", ("the user's own figures",)), *measured]
     assumed = assumptions_of(inputs)
     return [
-        fact_of(hardware_db.models()[inputs.model], "Model"),
-        fact_of(hardware_db.accelerators()[inputs.accelerator], "Accelerator"),
+        fact_of(hardware_db.models()[inputs.model], "Model", figures=model_figures(inputs)),
+        fact_of(
+            hardware_db.accelerators()[inputs.accelerator],
+            "Accelerator",
+            figures=accelerator_figures(inputs, compute_dtype_of(inputs)),
+        ),
         fact_of(assumed, "Step-time assumptions", assumed.accuracy),
         *measured,
     ]

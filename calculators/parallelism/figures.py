@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 import hardware_db
 from calculators import plots
+from calculators.outputs import readable, short
 from calculators.parallelism.compute import LEVELS, ParallelismInputs, ParallelismResult
 from calculators.parallelism.maps import SpeedupCurve, WinnerMap
 from calculators.parallelism.ways import Way
@@ -26,18 +27,18 @@ def ttft_against_rate(inputs: ParallelismInputs, result: ParallelismResult, by: 
     right = min(max(1.06 * largest, 1.05 * inputs.rate), 1.6 * largest)
     traces = [_curve(way, LEVELS[by]) for way in ways]
     marks = [
-        plots.level(inputs.ttft_slo_ms, f"target {inputs.ttft_slo_ms:g} ms"),
+        plots.level(inputs.ttft_slo_ms, f"target {readable(inputs.ttft_slo_ms)} ms"),
         plots.forbidden_beyond(largest, right, "unstable in every way"),
     ]
     crossing = result.crossover_rate if by == "mean" else getattr(result, f"crossover_rate_{by}")
     if crossing:
-        marks.append(plots.upright(crossing, f"crossover {crossing:.4g}/s"))
+        marks.append(plots.upright(crossing, f"crossover {short(crossing)}/s"))
     times = []
     for way in ways:
         time = way.ttft_ms(inputs.rate, LEVELS[by])
         if time is not None:
             times.append(time)
-            hover = f"{inputs.rate:g} requests/s: {NAMES[way.id]} {time:.4g} ms"
+            hover = f"{readable(inputs.rate)} requests/s: {NAMES[way.id]} {short(time)} ms"
             point = plots.point(inputs.rate, time, f"You: {NAMES[way.id]}", COLOURS[way.id], hover)
             traces.append(point.update(showlegend=False))
     low = 0.7 * min(inputs.ttft_slo_ms, *(way.unloaded_ms for way in ways))
@@ -115,7 +116,7 @@ def winner_map(inputs: ParallelismInputs, result: ParallelismResult, chart: Winn
         contours={"start": inputs.ttft_slo_ms, "end": inputs.ttft_slo_ms, "size": 1, "coloring": "none"},
         line={"color": plots.PURPLE, "width": 2.5, "dash": "dash"}, showlegend=True,
     )  # fmt: skip
-    hover = f"{inputs.rate:g} requests/s, K = {result.speedup:.4g}"
+    hover = f"{readable(inputs.rate)} requests/s, K = {short(result.speedup)}"
     traces: list[Any] = [tensor, contour, plots.point(inputs.rate, result.speedup, "You", plots.RED, hover)]
     notes = [
         plots.corner("tensor wins", plots.BLUE, "top left"),

@@ -19,6 +19,7 @@ page_kit.show_figure(
     figures.ttft_against_rate(inputs, result, by),
     "ways-against-rate",
     alt=f"{wording.said(by)} of tensor, pipeline and replicas against the arrival rate",
+    caption=wording.caption(inputs, result),
     table=figures.curves_table(result, by),
 )
 page_kit.rate_handle(max(way.capacity for way in result.ways if way.id in figures.NAMES))
@@ -32,6 +33,7 @@ def who_wins() -> None:
         figures.winner_map(inputs, result, chart),
         "who-wins",
         alt=f"Whether tensor or pipeline has the lower {wording.said(by)}, over arrival rate and speedup",
+        caption=wording.caption(inputs, result),
         table=figures.map_table(chart),
     )
 
@@ -47,6 +49,7 @@ def speedup() -> None:
         figures.speedup_curves(inputs, curves),
         "speedup",
         alt="Tensor speedup against the prompt length for several degrees, with measured values",
+        caption=wording.caption(inputs, result),
         table=figures.speedup_table(curves),
     )
 

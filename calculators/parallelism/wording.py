@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calculators import checks
+from calculators.outputs import readable, short
 from calculators.parallelism.check import ParallelismCheck
 from calculators.parallelism.compute import LEVELS, ParallelismInputs, ParallelismResult
 
@@ -28,13 +29,13 @@ def answer(inputs: ParallelismInputs, result: ParallelismResult) -> str:
     if best is None:
         top = max(way.capacity for way in result.ways)
         return (
-            f":red[:material/trending_up:] {inputs.gpus} accelerators cannot keep up with {inputs.rate:g} requests/s "
-            f"in any way that fits: the largest capacity is {top:.4g} requests/s."
+            f":red[:material/trending_up:] {inputs.gpus} accelerators cannot keep up with {readable(inputs.rate)} requests/s "
+            f"in any way that fits: the largest capacity is {short(top)} requests/s."
         )
     time = getattr(result, f"{best}_{by}_ttft_ms")
     return (
-        f":green[:material/check_circle:] At {inputs.rate:g} requests/s, use {inputs.gpus} accelerators as "
-        f"**{NAMES[best]}**: {said(by)} **{time:.4g} ms**{_against(result, by, best)}."
+        f":green[:material/check_circle:] At {readable(inputs.rate)} requests/s, use {inputs.gpus} accelerators as "
+        f"**{NAMES[best]}**: {said(by)} **{short(time)} ms**{_against(result, by, best)}."
     )
 
 
@@ -60,17 +61,25 @@ def metrics(inputs: ParallelismInputs, result: ParallelismResult) -> list[tuple[
     return [
         (
             "Tensor speedup",
-            f"{result.speedup:.4g}",
-            f"One prompt takes {result.service_ms:.4g} ms on one accelerator and {result.tp_service_ms:.4g} ms on all.",
+            f"{short(result.speedup)}",
+            f"One prompt takes {short(result.service_ms)} ms on one accelerator and {short(result.tp_service_ms)} ms on all.",
         ),
         (
             f"Crossover by {by if by == 'mean' else by.upper()}",
-            f"{crossing:.4g} /s" if crossing else "–",
+            f"{short(crossing)} /s" if crossing else "–",
             result.crossover_reason if crossing is None else "Above this rate the pipeline wins, below it tensor.",
         ),
-        ("Tensor capacity", f"{result.tp_capacity:.4g} /s", "Requests per second that are never reached: K / D."),
-        ("Pipeline capacity", f"{result.pp_capacity:.4g} /s", "One prompt per time of the slowest stage."),
+        ("Tensor capacity", f"{short(result.tp_capacity)} /s", "Requests per second that are never reached: K / D."),
+        ("Pipeline capacity", f"{short(result.pp_capacity)} /s", "One prompt per time of the slowest stage."),
     ]
+
+
+def caption(inputs: ParallelismInputs, result: ParallelismResult) -> str:
+    """Return for which scenario a figure is, in plain text."""
+    times = f"D = {short(result.service_ms, 'ms')}, K = {short(result.speedup)}, n = {inputs.gpus}; equal prompts"
+    if inputs.service_ms is not None:
+        return times
+    return f"{inputs.model} on {inputs.accelerator}, prompts of {inputs.prompt_tokens:,} tokens; {times}"
 
 
 def on_crossover(result: ParallelismResult) -> str:
@@ -78,7 +87,7 @@ def on_crossover(result: ParallelismResult) -> str:
     rates = [result.crossover_rate, result.crossover_rate_p90, result.crossover_rate_p99]
     if None in rates:
         return result.crossover_reason
-    mean, p90, p99 = (f"{rate:.4g}" for rate in rates)
+    mean, p90, p99 = (f"{short(rate)}" for rate in rates)
     return (
         f"The pipeline overtakes tensor parallelism at **{mean}** requests/s by the mean, **{p90}** by P90 and "
         f"**{p99}** by P99. A target on a percentile should be compared by that percentile."
@@ -94,7 +103,7 @@ def on_spread(inputs: ParallelismInputs, result: ParallelismResult) -> str:
             "prompt lengths* (sidebar, *This page*) to see by how much."
         )
     parts = [
-        f"{NAMES[way]} {value:.4g} ms (equal prompts: {getattr(result, f'{way}_mean_ttft_ms'):.4g} ms)"
+        f"{NAMES[way]} {short(value)} ms (equal prompts: {getattr(result, f'{way}_mean_ttft_ms'):.4g} ms)"
         for way in ("tp", "pp", "replicas")
         if (value := getattr(spread, f"{way}_mean_ttft_ms")) is not None
     ]

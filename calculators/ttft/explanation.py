@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hardware_db
-from calculators.facts import Fact, fact_of
+from calculators.facts import Fact, accelerator_figures, fact_of, model_figures
 from calculators.facts import ShownFormula as Shown
-from calculators.service_time import assumptions_of, machine_of, prefill_load
+from calculators.outputs import readable
+from calculators.service_time import assumptions_of, compute_dtype_of, machine_of, prefill_load
 from calculators.ttft.compute import TtftInputs, TtftResult
 from formulas import step_time as step
 from formulas.queueing import md1
@@ -85,7 +86,9 @@ def percentile_formulas(inputs: TtftInputs, result: TtftResult) -> list[Shown]:
     note = (
         f"The exact P{inputs.percentile:g} of the wait is {1e3 * exact_s:.8g} ms, and the answer uses that: it sums "
         "all terms (Erlang's sum up to five service times, the poles of the transform beyond). The leading term alone "
-        f"is {off:+.1e} off here."
+        f"is {off:+.1e} off here. With the service time it is {readable(1e3 * exact_s)} + {readable(result.service_ms)} = "
+        f"**{readable(1e3 * exact_s + result.service_ms)} ms**. $u(\\rho)$ is the other solution of "
+        "$u\\,e^{-u} = \\rho\\,e^{-\\rho}$."
     )
     tail = {"utilization": result.utilization}
     decay = tail | {"service_time": values["service_time"]}
@@ -102,8 +105,12 @@ def facts(inputs: TtftInputs) -> list[Fact]:
         return [Fact("Service time", "typed in", ("the user's own figure",))]
     assumed = assumptions_of(inputs)
     found = [
-        fact_of(hardware_db.models()[inputs.model], "Model"),
-        fact_of(hardware_db.accelerators()[inputs.accelerator], "Accelerator"),
+        fact_of(hardware_db.models()[inputs.model], "Model", figures=model_figures(inputs)),
+        fact_of(
+            hardware_db.accelerators()[inputs.accelerator],
+            "Accelerator",
+            figures=accelerator_figures(inputs, compute_dtype_of(inputs)),
+        ),
     ]
     if inputs.tp_link is not None:
         found.append(fact_of(hardware_db.links()[inputs.tp_link], "Link"))

@@ -8,6 +8,7 @@ from calculators.ttft import ROOM, figures, wording
 from calculators.ttft.check import check
 from calculators.ttft.compute import compute, sensitivities, statistic, sweep
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
+from calculators.ttft.whatif import alternatives
 
 simulate = st.cache_data(max_entries=64, show_spinner="Simulating …")(check)
 
@@ -24,6 +25,7 @@ page_kit.show_figure(
     figures.ttft_against_rate(inputs, result, curves),
     "ttft-against-rate",
     alt=f"Time to first token against arrival rate: mean and percentiles, with the target of {inputs.ttft_slo_ms:g} ms",
+    caption=wording.caption(inputs),
     table=columns_of(curves),
 )
 page_kit.rate_handle(1e3 / result.service_ms)
@@ -52,6 +54,7 @@ def simulation() -> None:
         figures.distribution(checked),
         "ttft-distribution",
         alt="Share of requests by time to first token, simulated and exact",
+        caption=wording.caption(inputs),
         table=columns_of(checked.distribution),
     )
     st.subheader("What short runs report", anchor=False)
@@ -60,6 +63,7 @@ def simulation() -> None:
         figures.short_runs(checked),
         "short-runs",
         alt="P99 as reported by runs of different lengths, beside the exact P99",
+        caption=wording.caption(inputs),
         table=rows_of(checked.short_runs),
     )
 
@@ -75,8 +79,15 @@ def what_matters() -> None:
         figures.what_matters(rows, statistic(inputs)),
         "what-matters",
         alt=f"Percent change of the {statistic(inputs)} for one percent change of each input",
+        caption=wording.caption(inputs),
         table=rows_of(rows),
     )
+
+
+def what_if() -> None:
+    """Draw what the choices that a planner has would do, one at a time."""
+    st.markdown(f"Each row changes one thing. The TTFT is the {statistic(inputs)} of one instance with the whole rate.")
+    page_kit.data_table(rows_of(alternatives(inputs)), "what-if")
 
 
 def data() -> None:
@@ -85,7 +96,8 @@ def data() -> None:
     page_kit.data_table(columns_of(curves), "sweep")
 
 
-tabs = page_kit.Tabs(["Formula", "Check by simulation", "What matters", "Data", "Sources"], key="view")
+tabs = page_kit.Tabs(["What if", "Formula", "Check by simulation", "What matters", "Data", "Sources"], key="view")
+tabs.draw("What if", what_if)
 tabs.draw("Formula", formulas)
 tabs.draw("Check by simulation", simulation)
 tabs.draw("What matters", what_matters)

@@ -104,6 +104,15 @@ def basis(inputs: TtftInputs) -> str:
     )
 
 
+def caption(inputs: TtftInputs) -> str:
+    """Return for which scenario a figure is, in plain text."""
+    if inputs.service_ms is not None:
+        return f"Service time {readable(inputs.service_ms)} ms; M/D/1"
+    assumed = f"assumptions: {inputs.assumptions}"
+    chips = f"{inputs.tp} × {inputs.accelerator}" if inputs.tp > 1 else inputs.accelerator
+    return f"{inputs.model} on {chips}, prompts of {inputs.prompt_tokens:,} tokens; {assumed}; M/D/1"
+
+
 def results_table(result: TtftResult) -> dict[str, list[str]]:
     """Return the answer's figures, by column title."""
     rows = [
