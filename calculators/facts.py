@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import hardware_db
+from calculators.scenario import Service
 from formulas.closed_form import ClosedForm
 
 

@@ -1,0 +1,255 @@
+"""Inputs to result: bytes of the KV cache, what fits in memory, and the transfer over a link.
+
+Lecture 7; DistServe, section 3.3; Mooncake, equation 2. No Streamlit, no Plotly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import hardware_db
+from calculators.inputs import choice, integer, number
+from calculators.kv_cache.sizes import cache_of
+from calculators.kv_cache.transfer import Route, Transfer, route_of, transfer
+from calculators.outputs import output, readable, short
+from calculators.scenario import Simulation, Traffic
+from calculators.service_time import PrefillInputs, prefill_time
+from formulas import kv_cache as forms
+from formulas.closed_form import DomainError
+
+
+@dataclass(frozen=True, kw_only=True)
+class KvCacheInputs(Simulation, PrefillInputs, Traffic):
+    """What is cached, where it is kept, and what it travels over."""
+
+    link: str = choice(
+        "Link between the pools",
+        options=hardware_db.links(),
+        default="ib-ndr",
+        listed_by="python -m calculators links",
+        help="What a request's cache travels over from the prefill pool to the decode pool.",
+    )
+    link_gb_s: float | None = number(
+        "Link bandwidth, one way",
+        unit="GB/s",
+        low=0.001,
+        high=100_000,
+        default=None,
+        step=5,
+        symbol="b",
+        empty="from the data sheet",
+        help="Bandwidth of one link in one direction. Leave it empty to take the link's own.",
+    )
+    link_latency_us: float | None = number(
+        "Link latency",
+        unit="µs",
+        low=0,
+        high=1e6,
+        default=None,
+        step=1,
+        symbol="l",
+        empty="from the data sheet",
+        help="Start-up time of one transfer. Leave it empty to take the link's own.",
+    )
+    link_efficiency: float = number(
+        "Link efficiency",
+        low=0.01,
+        high=1,
+        default=1,
+        step=0.05,
+        symbol="e",
+        help="Share of the bandwidth that a transfer reaches. Measured hand-offs reach 0.5 to 0.9; 0.7 is a fair guess.",
+    )
+    links_used: int = integer(
+        "Links side by side",
+        low=1,
+        high=64,
+        default=1,
+        step=1,
+        symbol="k",
+        help="How many such links carry one request's cache together.",
+    )
+    message_overhead_us: float = number(
+        "Overhead of a message",
+        unit="µs",
+        low=0,
+        high=10_000,
+        default=0,
+        step=0.5,
+        symbol="o",
+        help="What each message costs whatever its size. With paged caches there is one for each layer and block.",
+    )
+    block_tokens: int = integer(
+        "Block of the cache",
+        unit="tokens",
+        low=1,
+        high=8192,
+        default=16,
+        step=16,
+        help="Tokens in one block of a paged cache: a message carries one block of one layer.",
+    )
+    pp: int = integer(
+        "Pipeline stages",
+        low=1,
+        high=64,
+        default=1,
+        step=1,
+        help="Stages of an instance: each holds the cache of its own layers.",
+    )
+    memory_share: float = number(
+        "Usable share of memory",
+        low=0.1,
+        high=1,
+        default=0.9,
+        step=0.05,
+        symbol="u",
+        help="Share of the accelerator's memory that the server may use.",
+    )
+    reserve_gb: float = number(
+        "Reserve",
+        unit="GB",
+        low=0,
+        high=1000,
+        default=2,
+        step=1,
+        symbol="r",
+        help="Memory of each accelerator kept for activations, graphs and fragments.",
+    )
+    context_tokens: int | None = integer(
+        "Context of a sequence",
+        unit="tokens",
+        low=1,
+        high=10_000_000,
+        default=None,
+        step=512,
+        empty="the prompt's length",
+        help="Tokens that each sequence of the largest batch has in its cache.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KvCacheResult:
+    """The answer. Bytes are decimal where a unit is named: 1 GB is 1e9 bytes, 1 GiB is 2^30."""
+
+    kv_bytes_per_token: float = output("Cache of a token", "B", "Layers that keep growing")
+    window_bytes_per_token: float = output("Cache of a token in window layers", "B", "Until their window is full")
+    kv_bytes_per_request: float = output("Cache of a request", "B")
+    kv_gb_per_request: float = output("Cache of a request", "GB")
+    kv_gib_per_request: float = output("Cache of a request", "GiB")
+    state_bytes_per_request: float = output("Fixed state of linear layers", "B", "FP32; moved in a hand-off too")
+    transfer_bytes: float = output("Moved for a request", "B", "Cache and fixed state")
+    transfer_ms: float = output("Transfer of a request", "ms", "On an idle link, sent at the end")
+    required_gb_s: float = output("Bandwidth that the rate needs", "GB/s")
+    required_gbit_s: float = output("Bandwidth that the rate needs", "Gbit/s")
+    max_rate_per_link: float = output("Requests that the link carries", "requests/s", "All links in use together")
+    link_utilization: float = output("Utilization of the link")
+    mean_transfer_ms: float | None = output("Mean transfer with the wait", "ms", "M/D/1; None if not sustainable")
+    p99_transfer_ms: float | None = output("P99 transfer with the wait", "ms", "M/D/1; None if not sustainable")
+    prefill_ms: float = output("Prefill", "ms")
+    transfer_fraction_of_prefill: float = output("Transfer as a share of the prefill")
+    exposed_ms: float = output("Exposed, sent layer by layer", "ms", "From the end of the prefill to the last byte")
+    verdict: str = output("Verdict", "", "free, hidden, tight or not_sustainable")
+    kv_bytes_per_token_per_rank: float = output("Cache of a token on one accelerator", "B")
+    max_tokens_in_memory: int | None = output("Tokens that fit", "", "In an instance; None if the weights do not fit")
+    max_batch: int | None = output("Sequences that fit", "", "At the context given; None if the weights do not fit")
+    fetch_break_even_gb_s: float = output("Fetch a prefix above", "GB/s", "Below it, computing it again is faster")
+    boundary_bytes: float = output("Activations between stages", "B", "All that crosses nodes where stages share one")
+    warnings: tuple[str, ...] = ()
+
+
+def compute(inputs: KvCacheInputs) -> KvCacheResult:
+    """Return the size of the cache, what fits, and the cost of its transfer.
+
+    Raises
+    ------
+    InputsError
+        If the accelerator does not have the data type, or not the link that tensor parallelism needs.
+    """
+    prefill = prefill_time(inputs)
+    model = hardware_db.models()[inputs.model]
+    cache = cache_of(model, inputs.prompt_tokens, inputs.kv_dtype, inputs.tp, inputs.pp)
+    context = inputs.context_tokens or inputs.prompt_tokens
+    sequence = cache_of(model, context, inputs.kv_dtype, inputs.tp, inputs.pp).sequence_per_rank
+    moved = transfer(inputs, route_of(inputs), prefill.service_ms)
+    room = _memory_left(inputs)
+    return KvCacheResult(
+        kv_bytes_per_token=cache.per_token,
+        window_bytes_per_token=cache.window_per_token,
+        kv_bytes_per_request=cache.request,
+        kv_gb_per_request=cache.request / 1e9,
+        kv_gib_per_request=cache.request / 2**30,
+        state_bytes_per_request=cache.state,
+        transfer_bytes=cache.moved,
+        transfer_ms=moved.transfer_ms,
+        required_gb_s=moved.required_gb_s,
+        required_gbit_s=8 * moved.required_gb_s,
+        max_rate_per_link=moved.max_rate,
+        link_utilization=moved.utilization,
+        mean_transfer_ms=moved.mean_ms,
+        p99_transfer_ms=moved.p99_ms,
+        prefill_ms=prefill.service_ms,
+        transfer_fraction_of_prefill=moved.transfer_ms / prefill.service_ms,
+        exposed_ms=moved.exposed_ms,
+        verdict=moved.verdict,
+        kv_bytes_per_token_per_rank=cache.per_token_per_rank,
+        max_tokens_in_memory=_fit(room, cache.per_token_per_rank),
+        max_batch=_fit(room, sequence),
+        fetch_break_even_gb_s=forms.FETCH_BREAK_EVEN(kv_bytes=cache.moved, compute_s=prefill.service_ms / 1e3) / 1e9,
+        boundary_bytes=forms.BOUNDARY_BYTES(
+            tokens=inputs.prompt_tokens,
+            hidden=model.hidden,
+            element_bytes=2,
+            stages=inputs.pp,
+        ),
+        warnings=(*prefill.remarks, *_warnings(inputs, moved, room)),
+    )
+
+
+def compare_links(inputs: KvCacheInputs) -> list[tuple[Route, Transfer]]:
+    """Return the transfer over every link of the database, as many side by side as typed in, the fastest first."""
+    prefill_ms = prefill_time(inputs).service_ms
+    routes = [
+        route_of(replace(inputs, link=name, link_gb_s=None, link_latency_us=None)) for name in hardware_db.links()
+    ]
+    found = [(route, transfer(inputs, route, prefill_ms)) for route in routes]
+    return sorted(found, key=lambda each: each[1].transfer_ms)
+
+
+def _memory_left(inputs: KvCacheInputs) -> float | None:
+    """Return the bytes of one accelerator that are left for the cache, or ``None`` if the weights do not fit."""
+    model = hardware_db.models()[inputs.model]
+    try:
+        return float(
+            forms.CACHE_MEMORY(
+                memory_bytes=hardware_db.accelerators()[inputs.accelerator].memory_bytes,
+                memory_share=inputs.memory_share,
+                weight_bytes=model.weight_bytes(inputs.weight_dtype) / (inputs.tp * inputs.pp),
+                reserve_bytes=inputs.reserve_gb * 1e9,
+            )
+        )
+    except DomainError:
+        return None
+
+
+def _fit(room: float | None, bytes_each: float) -> int | None:
+    return None if room is None or bytes_each == 0 else math.floor(room / bytes_each)
+
+
+def _warnings(inputs: KvCacheInputs, moved: Transfer, room: float | None) -> tuple[str, ...]:
+    found = []
+    if moved.verdict == "not_sustainable":
+        found.append(
+            f"Not sustainable: {readable(inputs.rate)} requests/s keep the link busy {short(moved.utilization)} times over; it "
+            f"carries less than {short(moved.max_rate)} requests/s."
+        )
+    if room is None:
+        found.append(
+            f"Does not fit: with {inputs.tp * inputs.pp} × {inputs.accelerator} the weights of {inputs.model} in "
+            f"{inputs.weight_dtype} and the reserve leave no memory for a cache."
+        )
+    if inputs.service_ms is not None:
+        found.append(
+            "The prefill time is typed in; the size of the cache follows from the model and the prompt length."
+        )
+    return tuple(found)

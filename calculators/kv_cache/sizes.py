@@ -1,0 +1,73 @@
+"""Bytes of the cache: of a token, of a request, on one rank; for every kind of attention in the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import hardware_db
+
+STATE_BYTES = 4
+"""Bytes of one element of a linear layer's state: FP32, as engines keep it."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The cache of one request, in bytes.
+
+    Attributes
+    ----------
+    per_token, window_per_token : float
+        What a token adds in layers that keep growing, and in window layers until their window is full.
+    request : float
+        Keys and values of the request's tokens.
+    state : float
+        Fixed state of linear layers.
+    per_token_per_rank : float
+        What a token adds on one rank, in layers that keep growing.
+    sequence_per_rank : float
+        The request's cache and state on one rank.
+    """
+
+    per_token: float
+    window_per_token: float
+    request: float
+    state: float
+    per_token_per_rank: float
+    sequence_per_rank: float
+
+    @property
+    def moved(self) -> float:
+        """What a hand-off between pools moves: the cache and the fixed state."""
+        return self.request + self.state
+
+
+def cache_of(model: hardware_db.Model, tokens: int, kv_dtype: str, tp: int = 1, pp: int = 1) -> Cache:
+    """Return the cache of a request of ``tokens`` on an instance; with ``pp`` stages, on the fullest of them.
+
+    KV heads divide over the ranks down to one and are replicated beyond; a latent is on every rank. ``head_dim`` is
+    read from the record, never derived.
+    """
+    element = hardware_db.KV_BYTES[kv_dtype]
+    fullest = -(-model.layers // pp) / model.layers
+    growing = sum(
+        group.cached_elements / group.kv_shards(tp) for group in model.attention_groups if group.window_tokens is None
+    )
+    state = STATE_BYTES * model.state_elements_per_sequence
+    return Cache(
+        per_token=element * model.kv_elements_per_token,
+        window_per_token=element * model.window_kv_elements_per_token,
+        request=element * model.kv_elements(tokens),
+        state=state,
+        per_token_per_rank=element * growing * fullest,
+        sequence_per_rank=(element * model.kv_elements_per_rank(tokens, tp) + state / tp) * fullest,
+    )
+
+
+def moved_bytes(model: hardware_db.Model, tokens: Any, kv_dtype: str) -> Any:
+    """Return what a hand-off moves for requests of ``tokens`` (number or array): cache and fixed state, in bytes."""
+    cache = cache_of(model, 1, kv_dtype)
+    in_window = np.minimum(tokens, model.window_tokens or 0)
+    return cache.per_token * tokens + cache.window_per_token * in_window + cache.state
