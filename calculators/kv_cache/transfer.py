@@ -17,12 +17,8 @@ if TYPE_CHECKING:
 FREE = 0.05
 """Share of the prefill below which a transfer counts as free, and what is exposed of it as hidden."""
 
-VERDICTS = {
-    "free": f"free: at most {FREE:.0%} of the prefill",
-    "hidden": f"hidden by overlap: at most {FREE:.0%} of the prefill stay exposed",
-    "tight": "tight: a share of the prefill that users see",
-    "not_sustainable": "not sustainable: the link is busy all the time and more",
-}
+VERDICTS = {"free": "free", "hidden": "hidden by overlap", "tight": "tight", "not_sustainable": "not sustainable"}
+"""The verdicts in words; :func:`~calculators.kv_cache.wording.on_links` says how they are meant."""
 
 
 @dataclass(frozen=True)

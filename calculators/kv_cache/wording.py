@@ -85,6 +85,7 @@ def links_table(found: Sequence[tuple[Route, Transfer]], prefill_ms: float) -> d
     """Return every link with its transfer and its verdict, by column title."""
     return {
         "Link": [route.id for route, _ in found],
+        "Verdict": [VERDICTS[moved.verdict] for _, moved in found],
         "Name": [route.name for route, _ in found],
         "One way (GB/s)": [route.bytes_s / 1e9 for route, _ in found],
         "Transfer (ms)": [moved.transfer_ms for _, moved in found],
@@ -92,7 +93,6 @@ def links_table(found: Sequence[tuple[Route, Transfer]], prefill_ms: float) -> d
         "Exposed (ms)": [moved.exposed_ms for _, moved in found],
         "Utilization": [moved.utilization for _, moved in found],
         "P99 with the wait (ms)": [moved.p99_ms for _, moved in found],
-        "Verdict": [VERDICTS[moved.verdict] for _, moved in found],
         "Latency known": [route.latency_known for route, _ in found],
     }
 
