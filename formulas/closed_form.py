@@ -248,7 +248,10 @@ class ClosedForm:
         return _inverse(self, name, solutions[0])
 
     def elasticity(self, name: str) -> ClosedForm:
-        r"""Return :math:`\frac{x}{f} \frac{\partial f}{\partial x}`: percent per percent of `name`."""
+        r"""Return :math:`\frac{x}{f} \frac{\partial f}{\partial x}`: percent per percent of `name`.
+
+        A whole number moves like what it is rounded down from.
+        """
         self.argument(name)
         return _elasticity(self, name)
 
@@ -352,7 +355,8 @@ def _inverse(form: ClosedForm, name: str, solution: sp.Expr) -> ClosedForm:
 @lru_cache(maxsize=256)
 def _elasticity(form: ClosedForm, name: str) -> ClosedForm:
     x = form.argument(name)
-    slope = tidy(sp.simplify(x.symbol / form.expression * sp.diff(form.expression, x.symbol)))
+    smooth = form.expression.replace(sp.floor, lambda inner: inner)
+    slope = tidy(sp.simplify(x.symbol / smooth * sp.diff(smooth, x.symbol)))
     meaning = f"elasticity of the {form.name} in the {x.description}"
     result = variable("elasticity", rf"\varepsilon_{{{x.latex}}}", "", meaning, real=True)
     return ClosedForm(meaning, result, slope, form.arguments, form.source, form.domain)

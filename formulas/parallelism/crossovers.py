@@ -15,8 +15,8 @@ convex set, so that :math:`P(W \le t)` is log-concave in :math:`(s, t)` (Prékop
 makes :math:`(y(R s) - y(R b))/R` increase in R.
 
 A percentile never crosses below :math:`(1 - p) / s`: up to that rate a share p of the prompts wait in neither, and
-the quicker prompt is all that counts. At usual speedups P90 and P99 cross well before the mean does (n = 2 and
-K = 1.7: at :math:`R D` = 1.26 by the mean, 0.99 by P90, 0.67 by P99); at speedups near 1 it is the other way round.
+the quicker prompt is all that counts. P90 and P99 cross well before the mean at usual speedups (n = 2 and K = 1.7: at
+:math:`R D` = 1.26 by the mean, 0.99 by P90, 0.67 by P99), and after it only below K = 1.06 and 1.005.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ Examples
 CROSSOVER_RATE = ClosedForm(
     "crossover rate, by the mean",
     CROSSOVER,
-    CROSSOVER_LOAD.expression / _D,
+    (_N + _K - sp.sqrt((_N + _K) ** 2 - 8 * _N**2 * _K * (_K - 1) / (2 * _N * _K - _N - _K))) / (2 * _D),
     (SERVICE, SPEEDUP, GPUS),
     f"{_SOURCE}, for n accelerators",
     _BETWEEN,
@@ -235,7 +235,7 @@ def crossover(service_time: float, speedup: float, gpus: int, level: float | Non
 def stages_crossover(
     tensor_time: float, stage_times: ArrayLike, hop: float = 0.0, level: float | None = None
 ) -> Crossover:
-    """Crossover of tensor parallelism and any pipeline; also of two pipelines, if the first is one stage.
+    """Crossover of tensor parallelism and any pipeline, its stages uneven or tensor parallel in themselves.
 
     Parameters
     ----------

@@ -35,7 +35,8 @@ Array = NDArray[np.float64]
 
 _NODES = 12  # Gauss-Legendre nodes in a panel
 _PANELS = 40
-_SMALLEST = 1e-17
+_SMALLEST = 1e-26  # probabilities below it are left out
+_NOISE = 3e-16  # of one less a distribution function
 _erfc = np.frompyfunc(erfc, 1, 1)
 
 
@@ -122,7 +123,7 @@ def tandem_mean(rate: float, stage_times: Distribution, breaks: Sequence[float] 
     survival = _survival(stage_times)
     grid = _Grid.over(_edges(survival, breaks))
     mean, second = _moments(survival, grid)
-    if rate * mean >= 1:
+    if rate * mean >= 1.0 - 1e-9:  # as near as the integrals can tell
         raise DomainError(pk.UNSTABLE)
     first = pk.MEAN_WAIT(rate=rate, mean_service=mean, service_second_moment=second)
     second_stage = _mean_second_stage(rate, survival, grid, mean)
@@ -205,7 +206,11 @@ class _Grid:
 def _survival(distribution: Distribution) -> Callable[[Any], Any]:
     if hasattr(distribution, "sf"):
         return lambda x: np.asarray(distribution.sf(x), dtype=float)
-    return lambda x: 1.0 - np.asarray(distribution(x), dtype=float)
+    return lambda x: _without_noise(1.0 - np.asarray(distribution(x), dtype=float))
+
+
+def _without_noise(chance: Array) -> Array:
+    return np.where(chance > _NOISE, chance, 0.0)
 
 
 def _edges(survival: Callable[[Any], Any], breaks: Sequence[float]) -> Array:

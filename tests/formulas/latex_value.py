@@ -47,7 +47,7 @@ class _Reader:
             self.take()
             return -self.product()
         total = self.power()
-        while self.peek() == "*" or self.peek().startswith("\\") or self.peek() == "(":
+        while self.peek() in ("*", "(") or (self.peek().startswith("\\") and self.peek() != r"\rfloor"):
             if self.peek() == "*":
                 self.take()
             total *= self.power()
@@ -66,6 +66,8 @@ class _Reader:
             return self.group("(", ")")
         if symbol == "{":
             return self.group("{", "}")
+        if symbol == r"\lfloor":
+            return math.floor(self.group(r"\lfloor", r"\rfloor"))
         self.take()
         if symbol == r"\frac":
             return self.group("{", "}") / self.group("{", "}")

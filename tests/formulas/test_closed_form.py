@@ -1,3 +1,5 @@
+import importlib
+import pkgutil
 from fractions import Fraction
 
 import numpy as np
@@ -6,7 +8,8 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulas import experts, step_time
+import formulas
+from formulas import experts, kv_cache, parallelism, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
 from formulas.queueing import md1
@@ -49,8 +52,54 @@ INSIDE = {  # every formula, at a point of its domain
         "utilization": 0.9, "relative_half_width": 0.01, "normal_quantile": 1.959963984540054,
     },
     run_length.RELAXATION_CUSTOMERS: {"utilization": 0.9},
+    parallelism.STAGES_MEAN_TTFT: {"rate": 8, "bottleneck_time": 0.06, "latency": 0.1003},
+    parallelism.PIPELINE_MEAN_TTFT: {"rate": 14, "service_time": 0.1, "gpus": 2},
+    parallelism.TENSOR_MEAN_TTFT: {"rate": 14, "service_time": 0.1, "speedup": 1.6},
+    parallelism.REPLICAS_MEAN_TTFT: {"rate": 7.1, "service_time": 0.121514582, "gpus": 4},
+    parallelism.PIPELINE_CAPACITY: {"service_time": 0.121514582, "gpus": 4},
+    parallelism.TENSOR_CAPACITY: {"service_time": 0.121514582, "speedup": 1.88},
+    parallelism.CHUNKED_MEAN_TTFT: {
+        "rate": 2, "chunk_time": 0.0231, "mean_chunks": 4.5, "chunks_second_moment": 36.3, "stages": 4,
+    },
+    parallelism.CROSSOVER_LOAD_TWO: {"speedup": 1.7},
+    parallelism.CROSSOVER_LOAD: {"speedup": 2.9, "gpus": 4},
+    parallelism.CROSSOVER_RATE: {"service_time": 0.121514582, "speedup": 1.88, "gpus": 2},
+    parallelism.STAGES_CROSSOVER_RATE: {"tensor_time": 0.0625, "bottleneck_time": 0.0517, "latency": 0.1031},
+    kv_cache.LINK_TIME: {
+        "kv_bytes": 262144000, "link_bytes_s": 50e9, "links": 2, "link_efficiency": 0.9, "messages": 4000,
+        "message_overhead_s": 1.5e-6,
+    },
+    kv_cache.TRANSFER_TIME: {
+        "kv_bytes": 262144000, "link_bytes_s": 50e9, "links": 4, "link_efficiency": 0.71, "messages": 0,
+        "message_overhead_s": 0, "latency_s": 5e-6,
+    },
+    kv_cache.REQUIRED_BANDWIDTH: {"rate": 20, "kv_bytes": 262144000},
+    kv_cache.LINK_MAX_RATE: {"link_time_s": 5.24288e-3},
+    kv_cache.LINK_UTILIZATION: {"rate": 20, "link_time_s": 5.24288e-3},
+    kv_cache.LINK_MEAN_TRANSFER: {"rate": 120, "link_time_s": 5.24288e-3, "latency_s": 5e-6},
+    kv_cache.LINK_SHARED_MEAN_TRANSFER: {"rate": 120, "link_time_s": 5.24288e-3, "latency_s": 5e-6},
+    kv_cache.EXPOSED_TIME: {"link_time_s": 0.021, "prefill_s": 0.0141, "layers": 32, "latency_s": 5e-6},
+    kv_cache.TRANSFER_FRACTION: {"transfer_s": 5.24788e-3, "prefill_s": 0.0141},
+    kv_cache.FETCH_BREAK_EVEN: {"kv_bytes": 262144000, "compute_s": 0.054},
+    kv_cache.REUSE_BANDWIDTH: {
+        "tokens": 8192, "hidden": 8192, "element_bytes": 2, "gqa": 8, "attention_factor": 4, "linear_factor": 22,
+        "flops_s": 2496e12,
+    },
+    kv_cache.CACHE_MEMORY: {
+        "memory_bytes": 85520809984, "memory_share": 0.9, "weight_bytes": 16060522496, "reserve_bytes": 2e9,
+    },
+    kv_cache.TOKENS_IN_MEMORY: {"cache_bytes": 58908206489, "bytes_per_token_per_rank": 131072},
+    kv_cache.LARGEST_BATCH: {"cache_bytes": 58908206489, "bytes_per_sequence_per_rank": 306708480},
+    kv_cache.BOUNDARY_BYTES: {"tokens": 512, "hidden": 9216, "element_bytes": 2, "stages": 4},
 }  # fmt: skip
+STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH}  # whole numbers
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)
+
+
+def test_no_formula_is_left_out():
+    modules = [importlib.import_module(m.name) for m in pkgutil.walk_packages(formulas.__path__, "formulas.")]
+    found = {x for module in modules for x in vars(module).values() if isinstance(x, ClosedForm)}
+    assert found == set(INSIDE)
 
 
 @ALL
@@ -92,7 +141,7 @@ def test_derivation_is_drawn_in_the_formulas_own_notation(form):
         assert not any(name in drawn for name in ("service_{", "mean_{", "rate", "wait_{", "False"))
 
 
-@ALL
+@pytest.mark.parametrize("form", [f for f in INSIDE if f not in STEPWISE], ids=lambda f: f.name)
 def test_elasticity_is_the_relative_slope(form):
     at = {name: float(x) for name, x in INSIDE[form].items()}
     for name, x in at.items():
@@ -102,6 +151,12 @@ def test_elasticity_is_the_relative_slope(form):
         up, down = (form(**{**at, name: x + s}) for s in (step, -step))
         slope = (up - down) / (2 * step) * x / form(**at)
         assert form.elasticity(name)(**at) == pytest.approx(slope, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("form", STEPWISE, ids=lambda f: f.name)
+def test_elasticity_of_a_whole_number_is_that_of_what_it_is_rounded_from(form):
+    slopes = [form.elasticity(name)(**INSIDE[form]) for name in INSIDE[form]]
+    assert slopes == [1.0, -1.0]
 
 
 def test_inverse_goes_back():

@@ -140,15 +140,14 @@ def test_the_percentile_of_the_wait_is_convex_in_the_service_time(level):
     for low, high in ((1e-3, 0.2), (0.2, 0.6), (0.6, 0.95)):
         service = np.linspace(low, high, 2001)
         wait = service * md1.wait_quantile(level, service)
-        assert np.diff(wait, 2).min() > -1e-10 * wait.max()
+        assert np.diff(wait, 2).min() >= -1e-10 * wait.max()
         assert np.diff(wait, 2).max() > 0 or wait.max() == 0
 
 
 @pytest.mark.parametrize("level", [None, 0.9, 0.99])
-@pytest.mark.parametrize(
-    ("speedup", "winner"), [(0.9, "pipeline"), (1.0, "pipeline"), (4.0, "tensor"), (5.0, "tensor")]
-)
-def test_without_a_crossover_one_wins_everywhere(level, speedup, winner):
+@pytest.mark.parametrize("speedup", [0.9, 1.0, 4.0, 5.0])
+def test_without_a_crossover_one_wins_everywhere(level, speedup):
+    winner = "pipeline" if speedup <= 1 else "tensor"
     found = crossover(0.1, speedup, 4, level)
     assert found.rate is None
     assert found.winner == winner
