@@ -36,6 +36,7 @@ def serve(launcher: Sequence[str] = ("streamlit",)) -> Iterator[str]:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     options = {"address": "127.0.0.1", "port": address.split(":")[1], "headless": "true", "fileWatcherType": "none"}
     command = [sys.executable, "-m", *launcher, "run", "app.py"]
+    command += ["--client.showErrorDetails", "full"]  # so that an error of the app is named in the report
     command += [word for name, value in options.items() for word in (f"--server.{name}", value)]
     with subprocess.Popen(  # noqa: S603 - the project's own app
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -45,6 +46,10 @@ def serve(launcher: Sequence[str] = ("streamlit",)) -> Iterator[str]:
             yield address
         finally:
             server.terminate()
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                server.kill()
 
 
 def _wait_until_healthy(server: subprocess.Popen[bytes], address: str) -> None:

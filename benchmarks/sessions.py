@@ -214,10 +214,8 @@ async def _person(address: str, number: int, opened: asyncio.Barrier, seconds: f
         session = Session(socket)
         try:
             await session.open()
-        except BaseException:
-            await opened.abort()
-            raise
-        await opened.wait()
+        finally:
+            await opened.wait()
         until = time.perf_counter() + seconds
         taken: list[float] = []
         while True:
