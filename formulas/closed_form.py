@@ -211,6 +211,10 @@ class ClosedForm:
 
     def latex(self) -> str:
         """Equation in LaTeX, in the notation of the variables."""
+        return self._latex
+
+    @cached_property
+    def _latex(self) -> str:
         return f"{self.result.latex} = {draw(self.expression, self.notation)}"
 
     def draw(self, equation: sp.Basic) -> str:
@@ -325,7 +329,8 @@ def _names(symbols: set[Any]) -> str:
 
 
 def _compile(symbols: tuple[sp.Symbol, ...], expression: sp.Basic) -> Callable[..., Any]:
-    function: Callable[..., Any] = sp.lambdify(symbols, expression, "numpy", cse=True)
+    # The module itself, not its name: by the name SymPy imports everything that NumPy has, which takes 0.1 s.
+    function: Callable[..., Any] = sp.lambdify(symbols, expression, [np], cse=True)
     return function
 
 

@@ -15,7 +15,7 @@ def roofline_plot(lines: list[Roofline], own: str, dtype: str) -> go.Figure:
         mine = each.id == own
         style = {"color": plots.RED if mine else plots.GREY, "width": 3.5 if mine else 1.2}
         traces.append(
-            go.Scatter(
+            plots.scatter(
                 x=each.intensity,
                 y=each.tflops,
                 mode="lines",

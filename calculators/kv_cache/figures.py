@@ -55,7 +55,7 @@ def cache_against_context(inputs: KvCacheInputs, curves: list[CacheCurve]) -> go
         mine = curve.id == inputs.model
         some = curve.cache_bytes > 0
         traces.append(
-            go.Scatter(
+            plots.scatter(
                 x=CONTEXTS[some],
                 y=curve.cache_bytes[some] / 1e9,
                 mode="lines",
@@ -103,7 +103,7 @@ def overlap_chart(result: KvCacheResult, chart: Gantt) -> go.Figure:
     )
     layer = np.arange(1, len(chart.compute_start) + 1)
     bars = [
-        go.Bar(
+        plots.bar(
             y=layer,
             x=1e3 * (end - start),
             base=1e3 * start,

@@ -40,7 +40,7 @@ def ttft_against_rate(inputs: ParallelismInputs, result: ParallelismResult, by: 
             times.append(time)
             hover = f"{readable(inputs.rate)} requests/s: {NAMES[way.id]} {short(time)} ms"
             point = plots.point(inputs.rate, time, f"You: {NAMES[way.id]}", COLOURS[way.id], hover)
-            traces.append(point.update(showlegend=False))
+            traces.append(point | {"showlegend": False})
     low = 0.7 * min(inputs.ttft_slo_ms, *(way.unloaded_ms for way in ways))
     high = max(8 * max(way.unloaded_ms for way in ways), 2 * inputs.ttft_slo_ms, *(1.5 * time for time in times), 0)
     shapes, notes = zip(*marks, strict=True)
@@ -89,7 +89,7 @@ def speedup_table(curves: list[SpeedupCurve]) -> dict[str, Any]:
     return {"Prompt length (tokens)": tokens} | {f"Speedup of {curve.tp}": curve.speedup for curve in curves}
 
 
-def _curve(way: Way, level: float | None) -> go.Scatter:
+def _curve(way: Way, level: float | None) -> plots.Trace:
     rate = way.capacity * LOADS
     name = NAMES[way.id] + (" (does not fit)" if way.fits is False else "")
     dash = "dot" if way.fits is False else "solid"
@@ -99,7 +99,7 @@ def _curve(way: Way, level: float | None) -> go.Scatter:
 def winner_map(inputs: ParallelismInputs, result: ParallelismResult, chart: WinnerMap) -> go.Figure:
     """Return who wins over rate and speedup, with the user's point and the contour of the target."""
     right = float(chart.rate[-1])
-    tensor = go.Scatter(
+    tensor = plots.scatter(
         x=np.clip(chart.crossover_rate, 0, right),
         y=chart.speedup,
         mode="lines",
@@ -111,7 +111,7 @@ def winner_map(inputs: ParallelismInputs, result: ParallelismResult, chart: Winn
     )
     pipeline = {"type": "rect", "xref": "paper", "yref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 1}
     pipeline |= {"fillcolor": "rgba(230, 159, 0, 0.30)", "line": {"width": 0}, "layer": "below"}
-    contour = go.Contour(
+    contour = plots.contour(
         x=chart.rate, y=chart.speedup, z=chart.best_ms, showscale=False, hoverinfo="skip", name="target met",
         contours={"start": inputs.ttft_slo_ms, "end": inputs.ttft_slo_ms, "size": 1, "coloring": "none"},
         line={"color": plots.PURPLE, "width": 2.5, "dash": "dash"}, showlegend=True,
@@ -142,7 +142,7 @@ def speedup_curves(inputs: ParallelismInputs, curves: list[SpeedupCurve]) -> go.
         for curve, colour in zip(curves, colours, strict=False)
     ]
     doublings = [each for each in hardware_db.speedups().values() if each.to_tp == 2 * each.from_tp]
-    measured = go.Scatter(
+    measured = plots.scatter(
         x=[each.prompt_tokens for each in doublings],
         y=[each.speedup for each in doublings],
         mode="markers",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -116,12 +116,13 @@ def max_rate_within_target(inputs: FirstTokenTarget, service_ms: float) -> float
     wait_limit = inputs.ttft_slo_ms / service_ms - 1
     if wait_limit < 0:
         return None
-    if inputs.slo_statistic == "mean":
-        utilization = md1.max_utilization_mean(wait_limit)
-    else:
-        utilization = md1.max_utilization(wait_limit, inputs.percentile / 100)
-    rate = 1e3 * float(utilization) / service_ms
-    return rate or None
+    level = None if inputs.slo_statistic == "mean" else inputs.percentile / 100
+    return 1e3 * _max_utilization(wait_limit, level) / service_ms or None
+
+
+@lru_cache(maxsize=4096)  # it does not depend on the rate, which is what a planner moves
+def _max_utilization(wait_limit: float, level: float | None) -> float:
+    return float(md1.max_utilization_mean(wait_limit) if level is None else md1.max_utilization(wait_limit, level))
 
 
 def statistic(inputs: FirstTokenTarget) -> str:

@@ -51,7 +51,7 @@ def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> 
     )
 
 
-def _curves(inputs: TtftInputs, curves: Sweep) -> list[go.Scatter]:
+def _curves(inputs: TtftInputs, curves: Sweep) -> list[plots.Trace]:
     """Return mean, P50, P90 and P99, and the statistic that the target is set on drawn strongly."""
     drawn = {"mean": curves.mean_ttft_ms} | {key: getattr(curves, f"{key}_ttft_ms") for key in ("p50", "p90", "p99")}
     own = statistic(inputs).removesuffix(" TTFT").lower().replace(".", "")
@@ -84,12 +84,12 @@ def distribution(check: TtftCheck) -> go.Figure:
     width_ms = float(shares.middle_ms[1] - shares.middle_ms[0])
     lowest = max(float(shares.exact[-1]), 1e-10)
     decades = [10.0**power for power in range(math.ceil(math.log10(lowest)), 1)]
-    bars = go.Bar(
+    bars = plots.bar(
         x=shares.middle_ms, y=shares.simulated, width=width_ms, name="Simulated",
         marker={"color": plots.SKY, "line": {"width": 0}}, hovertemplate="%{y:.3~g}",
     )  # fmt: skip
     exact = plots.line(shares.middle_ms, shares.exact, "Exact", plots.RED, unit="", width=2)
-    exact.line.shape = "hvh"
+    exact["line"]["shape"] = "hvh"
     marks = [
         plots.upright(row.exact_ms, row.label, plots.GREY, side="right", height=1.02 - 0.05 * place)
         for place, row in enumerate(check.rows)
@@ -121,7 +121,7 @@ def short_runs(check: TtftCheck) -> go.Figure:
         "arrayminus": [run.median_ms - run.low_ms for run in runs],
         "color": plots.BLUE,
     }
-    simulated = go.Scatter(
+    simulated = plots.scatter(
         x=lengths, y=medians, error_y=spread, mode="lines+markers", name="P99 of one run: median, and 5 % to 95 %",
         line={"color": plots.BLUE}, marker={"size": 9}, hovertemplate="%{y:.4~g} ms",
     )  # fmt: skip
@@ -144,7 +144,7 @@ def short_runs(check: TtftCheck) -> go.Figure:
 
 def what_matters(rows: tuple[Sensitivity, ...], name: str) -> go.Figure:
     """Return the elasticity of the TTFT held against the target in each input, the largest on top."""
-    bars = go.Bar(
+    bars = plots.bar(
         x=[row.elasticity for row in rows][::-1],
         y=[row.label for row in rows][::-1],
         orientation="h",

@@ -293,6 +293,7 @@ def stages_crossover_rate(tensor_time: Any, bottleneck: Any, latency: Any, level
     given = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (tensor_time, bottleneck, latency)))
     shape = given[0].shape
     tensor, slowest, whole = (x.reshape(-1) for x in given)
+    whole = np.where(np.isclose(whole, tensor, rtol=1e-12, atol=0.0), tensor, whole)  # the sum of stages is rounded
     if level is None:
         rate = STAGES_CROSSOVER_RATE(tensor_time=tensor, bottleneck_time=slowest, latency=whole)
     else:

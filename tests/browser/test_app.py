@@ -207,6 +207,8 @@ def test_the_simulation_states_whether_it_agrees(app):
 
 def test_derivations_open(app):
     app.open("ttft?rate=16&service_ms=50")
+    app.page.get_by_role("tab", name="Formula").click()
+    app.settle()
     app.page.get_by_text("Derivation").first.click()
     app.settle()
     assert app.page.get_by_text("moments D, D² and D³").count() == 1
@@ -311,4 +313,4 @@ def test_the_scenario_travels_from_page_to_page(app):
     app.go("KV cache")
     assert "A prompt of 1,500 tokens" in app.headline
     app.go("Tensor or pipeline")
-    assert "At 6 requests/s" in app.headline
+    assert "keep up with 6 requests/s" in app.headline

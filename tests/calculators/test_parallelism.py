@@ -64,6 +64,10 @@ def test_no_number_is_infinite_nan_or_negative(inputs):
             assert value >= 0, name
 
 
+def test_no_crossover_comes_from_rounding():
+    assert compute(ParallelismInputs(service_ms=1.75, speedup=1, gpus=3)).crossover_rate is None
+
+
 def test_no_crossover_where_one_wins_everywhere():
     always_tensor = compute(ParallelismInputs(service_ms=100, speedup=2, gpus=2))
     assert always_tensor.crossover_rate is None

@@ -1,0 +1,114 @@
+"""Every kind of figure: valid for Plotly, axes with titles and units, no number that is none."""
+
+import json
+import math
+
+import plotly.graph_objects as go
+import pytest
+
+from calculators import export, plots
+from calculators.hardware import figures as hardware_figures
+from calculators.hardware.tables import HardwareInputs, rooflines
+from calculators.kv_cache import curves as kv_curves
+from calculators.kv_cache import figures as kv_figures
+from calculators.kv_cache.compute import KvCacheInputs
+from calculators.kv_cache.compute import compute as compute_kv
+from calculators.parallelism import figures as parallelism_figures
+from calculators.parallelism import maps
+from calculators.parallelism.compute import LEVELS, ParallelismInputs
+from calculators.parallelism.compute import compute as compute_parallelism
+from calculators.ttft import figures as ttft_figures
+from calculators.ttft.check import check
+from calculators.ttft.compute import TtftInputs, sensitivities, sweep
+from calculators.ttft.compute import compute as compute_ttft
+
+
+def ttft_all(**changes):
+    inputs = TtftInputs(customers=20_000, **changes)
+    result = compute_ttft(inputs)
+    yield ttft_figures.ttft_against_rate(inputs, result, sweep(result.service_ms, inputs.percentile))
+    if result.stable:
+        checked = check(inputs)
+        yield ttft_figures.distribution(checked)
+        yield ttft_figures.short_runs(checked)
+        yield ttft_figures.what_matters(sensitivities(inputs), "P90 TTFT")
+
+
+def parallelism_all(**changes):
+    inputs = ParallelismInputs(**changes)
+    result = compute_parallelism(inputs)
+    for by in LEVELS:
+        yield parallelism_figures.ttft_against_rate(inputs, result, by)
+        yield parallelism_figures.winner_map(inputs, result, maps.winner_map(inputs, result, by))
+    yield parallelism_figures.speedup_curves(inputs, maps.speedup_curves(inputs))
+
+
+def kv_all(**changes):
+    inputs = KvCacheInputs(**changes)
+    result = compute_kv(inputs)
+    transfers, prefill = kv_curves.transfer_curves(inputs), kv_curves.prefill_curve_ms(inputs)
+    yield kv_figures.transfer_against_prompt(inputs, result, transfers, prefill)
+    yield kv_figures.cache_against_context(inputs, kv_curves.cache_curves(inputs))
+    yield kv_figures.overlap_chart(result, kv_figures.overlap(inputs, result))
+
+
+def hardware_all():
+    inputs = HardwareInputs()
+    lines, _ = rooflines(inputs)
+    yield hardware_figures.roofline_plot(lines, inputs.accelerator, "bf16")
+
+
+FIGURES = [
+    *ttft_all(),
+    *ttft_all(rate=18, service_ms=50, percentile=95),
+    *ttft_all(rate=500),
+    *ttft_all(model="llama-3.1-70b"),
+    *ttft_all(rate=0.001, service_ms=0.001),
+    *parallelism_all(model="llama-3.1-70b", gpus=4),
+    *parallelism_all(rate=500, service_ms=100, speedup=2),
+    *kv_all(),
+    *kv_all(model="qwen3-next-80b-a3b", link="eth-10g", rate=1000),
+    *hardware_all(),
+]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_it_is_what_plotly_accepts(figure):
+    go.Figure(figure.to_dict())  # validates, and raises where it does not understand
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_its_axes_have_titles_with_units(figure):
+    layout = figure.to_dict()["layout"]
+    assert layout["xaxis"]["title"]["text"].endswith((")", "Requests in the run"))
+    title = layout["yaxis"]["title"]["text"]
+    assert title == "" or title.endswith(")") or title.startswith(("Share", "Speedup", "Tensor speedup", "Layer"))
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_no_range_mark_or_note_is_infinite_or_nan(figure):
+    layout = json.loads(figure.to_json())["layout"]
+    numbers = [*layout["xaxis"].get("range", []), *layout["yaxis"].get("range", [])]
+    numbers += [shape[side] for shape in layout["shapes"] for side in ("x0", "x1", "y0", "y1")]
+    numbers += [note[side] for note in layout["annotations"] for side in ("x", "y") if side in note]
+    assert all(isinstance(number, int | float) and math.isfinite(number) for number in numbers)
+
+
+def test_a_figure_for_a_report_says_what_it_shows_and_for_which_scenario():
+    exported = plots.captioned(FIGURES[0], "TTFT against rate", "llama-3.1-8b on h100-sxm")
+    assert exported.layout.title.text == "TTFT against rate"
+    assert exported.layout.title.subtitle.text == "llama-3.1-8b on h100-sxm"
+    page = export.to_html(exported).decode()
+    assert "TTFT against rate" in page
+    assert '"showSendToCloud": false' in page
+    assert "https://cdn" not in page.split("<script", 2)[1]
+
+
+def test_a_table_is_written_with_all_digits():
+    text = export.to_csv({"Rate (requests/s)": [1 / 3, 2.0], "Name": ["a", "b,c"]}).decode()
+    assert text == 'Rate (requests/s),Name\r\n0.3333333333333333,a\r\n2.0,"b,c"\r\n'
+
+
+def test_columns_of_different_length_are_refused():
+    with pytest.raises(ValueError, match="longer"):
+        export.to_csv({"a": [1], "b": [1, 2]})
