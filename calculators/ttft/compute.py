@@ -74,8 +74,8 @@ def compute(inputs: TtftInputs) -> TtftResult:
     times = _ttft(inputs, service.service_ms) if utilization < 1 else {}
     target_ttft = times.get("target_ttft_ms")
     max_rate = max_rate_within_target(inputs, service.service_ms) if service.fits is not False else None
-    verdict = _verdict(inputs, service, max_rate, target_ttft)
-    instances = None if max_rate is None else _instances(inputs.rate, max_rate)
+    verdict = verdict_of(inputs, service, max_rate, target_ttft)
+    instances = None if max_rate is None else instances_for(inputs.rate, max_rate)
     return TtftResult(
         service_ms=service.service_ms,
         utilization=utilization,
@@ -91,7 +91,8 @@ def compute(inputs: TtftInputs) -> TtftResult:
     )
 
 
-def _instances(rate: float, max_rate: float) -> int:
+def instances_for(rate: float, max_rate: float) -> int:
+    """Return how many instances a rate needs when each request goes to one of them at random."""
     return max(1, math.ceil(rate / max_rate * (1 - ROUNDING)))
 
 
@@ -125,12 +126,25 @@ def _max_utilization(wait_limit: float, level: float | None) -> float:
     return float(md1.max_utilization_mean(wait_limit) if level is None else md1.max_utilization(wait_limit, level))
 
 
+def target_ttft_ms(
+    inputs: FirstTokenTarget, rate: NDArray[np.float64], service_ms: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the TTFT [ms] held against the target for many rates [requests/s] and service times [ms] at once.
+
+    NaN where an instance is unstable.
+    """
+    if inputs.slo_statistic == "mean":
+        return np.asarray(1e3 * md1.MEAN_TTFT(rate=rate, service_time=service_ms / 1e3))
+    return np.asarray(service_ms * (1 + md1.wait_quantile(inputs.percentile / 100, rate * service_ms / 1e3)))
+
+
 def statistic(inputs: FirstTokenTarget) -> str:
     """Return what the target is set on, as it stands in a sentence: ``P90 TTFT`` or ``mean TTFT``."""
     return "mean TTFT" if inputs.slo_statistic == "mean" else f"P{inputs.percentile:g} TTFT"
 
 
-def _verdict(inputs: TtftInputs, service: PrefillTime, max_rate: float | None, target_ttft: float | None) -> str:
+def verdict_of(inputs: TtftInputs, service: PrefillTime, max_rate: float | None, target_ttft: float | None) -> str:
+    """Return the one verdict that holds, the one that no rate can change first."""
     if service.fits is False:
         return "does_not_fit"
     if max_rate is None:

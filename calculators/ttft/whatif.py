@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from calculators.inputs import InputsError
 from calculators.outputs import output
-from calculators.ttft.compute import TtftInputs, compute
+from calculators.service_time import PrefillTime, prefill_time
+from calculators.ttft.compute import TtftInputs, instances_for, max_rate_within_target, target_ttft_ms, verdict_of
 
 TENSOR_DEGREES = (1, 2, 4, 8)
 
@@ -35,7 +39,24 @@ class Alternative:
 
 def alternatives(inputs: TtftInputs) -> list[Alternative]:
     """Return the scenario as it is and with one thing changed at a time."""
-    return [_row(change, changed) for change, changed in _changes(inputs)]
+    rows = [(change, changed, _service(changed)) for change, changed in _changes(inputs)]
+    times = [service.service_ms for _, _, service in rows if isinstance(service, PrefillTime)]
+    rates = [changed.rate for _, changed, service in rows if isinstance(service, PrefillTime)]
+    ttft = iter(target_ttft_ms(inputs, np.array(rates), np.array(times)))
+    return [
+        Alternative(change, None, None, None, None, None, service)
+        if isinstance(service, str)
+        else _row(change, changed, service, float(next(ttft)))
+        for change, changed, service in rows
+    ]
+
+
+def _service(inputs: TtftInputs) -> PrefillTime | str:
+    """Return the service time, or why there is none."""
+    try:
+        return prefill_time(inputs)
+    except InputsError as refused:
+        return "; ".join(error.sentence for error in refused.errors)
 
 
 def _changes(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
@@ -55,18 +76,16 @@ def _changes(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
         yield "half the prompt", replace(inputs, prompt_tokens=inputs.prompt_tokens // 2)
 
 
-def _row(change: str, inputs: TtftInputs) -> Alternative:
-    try:
-        result = compute(inputs)
-    except InputsError as refused:
-        return Alternative(change, None, None, None, None, None, "; ".join(error.sentence for error in refused.errors))
-    verdict = VERDICTS[result.verdict]
+def _row(change: str, inputs: TtftInputs, service: PrefillTime, ttft_ms: float) -> Alternative:
+    target_ttft = None if math.isnan(ttft_ms) else ttft_ms
+    max_rate = None if service.fits is False else max_rate_within_target(inputs, service.service_ms)
+    instances = None if max_rate is None else instances_for(inputs.rate, max_rate)
     return Alternative(
         change,
-        result.service_ms,
-        result.target_ttft_ms,
-        result.max_rate,
-        result.instances,
-        result.accelerators,
-        verdict,
+        service.service_ms,
+        target_ttft,
+        max_rate,
+        instances,
+        None if instances is None else instances * inputs.tp,
+        VERDICTS[verdict_of(inputs, service, max_rate, target_ttft)],
     )

@@ -16,6 +16,7 @@ from calculators.ttft.check import check
 from calculators.ttft.compute import PERCENTILES, TtftInputs, compute, sensitivities, sweep
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
 from calculators.ttft.figures import ttft_against_rate
+from calculators.ttft.whatif import VERDICTS, alternatives
 from calculators.ttft.wording import metrics, sentence
 from formulas.closed_form import DomainError
 from formulas.queueing.md1 import MEAN_TTFT
@@ -325,3 +326,30 @@ def test_the_curve_of_the_targets_percentile_passes_through_the_users_point(perc
     (curve,) = [trace for trace in figure.data if trace.line.width == 4]
     assert curve.name == f"P{percentile:g}"
     assert np.interp(inputs.rate, curve.x, curve.y) == pytest.approx(result.target_ttft_ms, rel=2e-3)
+
+
+def test_each_alternative_is_what_the_calculation_says_of_it():
+    inputs = TtftInputs(model="llama-3.1-70b", tp=2, rate=12, percentile=95, ttft_slo_ms=500, prompt_tokens=1000)
+    rows = {row.change: row for row in alternatives(inputs)}
+    for change, changed in {
+        "as it is": inputs,
+        "tensor parallel 8": replace(inputs, tp=8),
+        "weights and products in FP8": replace(inputs, weight_dtype="fp8"),
+        "twice the prompt": replace(inputs, prompt_tokens=2000),
+    }.items():
+        result = compute(changed)
+        row = rows[change]
+        assert row.service_ms == result.service_ms
+        assert row.target_ttft_ms == pytest.approx(result.target_ttft_ms, rel=1e-9)
+        assert (row.max_rate, row.accelerators) == (result.max_rate, result.accelerators)
+        assert row.verdict == VERDICTS[result.verdict]
+    assert rows["tensor parallel 1"].verdict == "the weights do not fit"
+    assert {row.change for row in alternatives(TtftInputs(service_ms=10))} == {
+        "as it is",
+        "twice the rate",
+        "half the service time",
+        "twice the service time",
+    }
+    no_link = {row.change: row for row in alternatives(TtftInputs(accelerator="l4"))}["tensor parallel 2"]
+    assert no_link.service_ms is None
+    assert "no scale-up link" in no_link.verdict
