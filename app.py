@@ -1,22 +1,8 @@
 """Headroom in the browser: the list of pages, the navigation and the sidebar of shared inputs; nothing else."""
 
-import gc
-
 import streamlit as st
 
 from calculators import catalog, page_kit
-
-
-@st.cache_resource(show_spinner=False)
-def settle() -> None:
-    """Take what is loaded by now out of the garbage collector's sight.
-
-    Streamlit collects after every run of a script. With SymPy and pandas loaded that takes far longer than the
-    script; objects that live as long as the server need not be looked at again.
-    """
-    gc.collect()
-    gc.freeze()
-
 
 st.set_page_config(page_title="Headroom", page_icon="static/icon.png", layout="wide")
 page_kit.remember_link()
@@ -27,4 +13,4 @@ pages = [
 page = st.navigation(pages, position="top")
 page_kit.draw_scenario()
 page.run()
-settle()
+page_kit.settle()

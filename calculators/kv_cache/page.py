@@ -4,12 +4,9 @@ import streamlit as st
 
 from calculators import page_kit
 from calculators.kv_cache import ROOM, curves, explanation, figures, wording
-from calculators.kv_cache.check import check
 from calculators.kv_cache.compute import compare_links, compute
 from calculators.outputs import rows_of
 from formulas.closed_form import DomainError
-
-simulate = st.cache_data(max_entries=64, show_spinner="Simulating …")(check)
 
 inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
@@ -59,7 +56,7 @@ def memory() -> None:
 def simulation() -> None:
     """Draw the simulated link beside the formulas."""
     try:
-        checked = simulate(inputs)
+        checked = page_kit.simulate(ROOM.name, inputs)
     except DomainError as nothing:
         st.markdown(str(nothing))
         return

@@ -5,11 +5,8 @@ import streamlit as st
 from calculators import page_kit
 from calculators.outputs import rows_of
 from calculators.parallelism import ROOM, explanation, figures, maps, wording
-from calculators.parallelism.check import check
 from calculators.parallelism.compute import compute
 from formulas.closed_form import DomainError
-
-simulate = st.cache_data(max_entries=64, show_spinner="Simulating …")(check)
 
 inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
@@ -72,7 +69,7 @@ def simulation() -> None:
     """Draw the simulation beside the formulas."""
     st.markdown(wording.on_spread(inputs, result))
     try:
-        checked = simulate(inputs)
+        checked = page_kit.simulate(ROOM.name, inputs)
     except DomainError as nothing:
         st.markdown(str(nothing))
         return

@@ -5,12 +5,9 @@ import streamlit as st
 from calculators import page_kit
 from calculators.outputs import columns_of, rows_of
 from calculators.ttft import ROOM, figures, wording
-from calculators.ttft.check import check
 from calculators.ttft.compute import compute, sensitivities, statistic, sweep
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
 from calculators.ttft.whatif import alternatives
-
-simulate = st.cache_data(max_entries=64, show_spinner="Simulating …")(check)
 
 inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
@@ -47,7 +44,7 @@ def simulation() -> None:
     if not result.stable:
         st.markdown("There is no steady state to simulate: the utilization is 1 or more.")
         return
-    checked = simulate(inputs)
+    checked = page_kit.simulate(ROOM.name, inputs)
     st.markdown(wording.agreement(checked))
     page_kit.data_table(rows_of(checked.rows), "check")
     page_kit.show_figure(
