@@ -272,13 +272,13 @@ def _degrees(inputs: ParallelismInputs) -> tuple[Degree, ...]:
 
 
 def _warnings(inputs: ParallelismInputs, ways: tuple[Way, ...]) -> tuple[str, ...]:
-    names = {"tp": "Tensor parallel", "pp": "The pipeline", "replicas": "Replicas"}
+    names = {"tp": "Tensor parallelism is", "pp": "The pipeline is", "replicas": "Separate replicas are"}
     found = [
-        f"{names[way.id]} is unstable at {readable(inputs.rate)} requests/s: its capacity is {short(way.capacity)} requests/s."
+        f"{names[way.id]} unstable at {readable(inputs.rate)} requests/s: the capacity is {short(way.capacity)} requests/s."
         for way in ways
         if inputs.rate >= way.capacity
     ]
-    found += [f"{names[way.id]}: the weights do not fit." for way in ways if way.fits is False]
+    found += [f"{names[way.id]} impossible: the weights do not fit." for way in ways if way.fits is False]
     if inputs.prompt_cv:
         found.append(
             "The percentiles and the crossovers are those of equal prompts. With spread prompts the later stages of a "

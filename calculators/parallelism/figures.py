@@ -109,24 +109,31 @@ def winner_map(inputs: ParallelismInputs, result: ParallelismResult, chart: Winn
         fillcolor="rgba(0, 114, 178, 0.35)",
         hovertemplate="K = %{y:.3~g}: crossover at %{x:.4~g} requests/s<extra></extra>",
     )
-    pipeline = {"type": "rect", "xref": "paper", "yref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 1}
-    pipeline |= {"fillcolor": "rgba(230, 159, 0, 0.30)", "line": {"width": 0}, "layer": "below"}
+    pipeline = plots.scatter(
+        x=[right] * len(chart.speedup),
+        y=chart.speedup,
+        mode="lines",
+        line={"width": 0},
+        fill="tonextx",
+        fillcolor="rgba(230, 159, 0, 0.35)",
+        showlegend=False,
+        hoverinfo="skip",
+    )
     contour = plots.contour(
         x=chart.rate, y=chart.speedup, z=chart.best_ms, showscale=False, hoverinfo="skip", name="target met",
         contours={"start": inputs.ttft_slo_ms, "end": inputs.ttft_slo_ms, "size": 1, "coloring": "none"},
         line={"color": plots.PURPLE, "width": 2.5, "dash": "dash"}, showlegend=True,
     )  # fmt: skip
     hover = f"{readable(inputs.rate)} requests/s, K = {short(result.speedup)}"
-    traces: list[Any] = [tensor, contour, plots.point(inputs.rate, result.speedup, "You", plots.RED, hover)]
+    traces: list[Any] = [tensor, pipeline, contour, plots.point(inputs.rate, result.speedup, "You", plots.RED, hover)]
     notes = [
-        plots.corner("tensor wins", plots.BLUE, "top left"),
-        plots.corner("pipeline wins", "#8a5f00", "bottom right"),
+        plots.corner("tensor wins", "#2f8fd0", "top left"),
+        plots.corner("pipeline wins", "#b97f00", "bottom right"),
     ]
     return plots.figure(
         traces,
         x="Arrival rate (requests/s)",
         y=f"Tensor speedup K of {inputs.gpus} accelerators",
-        shapes=[pipeline],
         notes=notes,
         hovermode="closest",
         xaxis={"range": [0, right]},
