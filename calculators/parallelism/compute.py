@@ -16,11 +16,15 @@ from calculators.outputs import output, readable, short
 from calculators.parallelism.ways import Way
 from calculators.scenario import Assumptions, FirstTokenTarget, Interconnect, Service, Simulation, Traffic
 from calculators.service_time import PrefillInputs, prefill_time, stage_times_ms
-from formulas.parallelism import Crossover, stages_crossover, tandem
+from formulas.parallelism import CHUNKED_MEAN_TTFT, Crossover, stages_crossover, tandem
 from formulas.queueing import pollaczek_khinchine as pk
 
 LEVELS: dict[str, float | None] = {"mean": None, "p90": 0.90, "p99": 0.99}
 """The statistics that every way is compared by; ``None`` stands for the mean."""
+
+
+CHUNKS = 16
+"""Chunks in a prompt of mean length, where the prompts are cut into chunks of one size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +85,9 @@ class SpreadMeans:
 
     tp_mean_ttft_ms: float | None = output("Tensor, mean TTFT", "ms", "M/G/1, exact")
     pp_mean_ttft_ms: float | None = output("Pipeline, mean TTFT", "ms", "Exact for two equal stages, else simulate")
+    pp_chunked_mean_ttft_ms: float | None = output(
+        "Pipeline in chunks, mean TTFT", "ms", "Exact; sixteen chunks in a mean prompt"
+    )
     replicas_mean_ttft_ms: float | None = output("Replicas, mean TTFT", "ms", "M/G/1, exact")
 
 
@@ -242,6 +249,7 @@ def _spread(inputs: ParallelismInputs, ways: tuple[Way, Way, Way]) -> SpreadMean
     return SpreadMeans(
         tp_mean_ttft_ms=_spread_mean_ms(tensor, inputs),
         pp_mean_ttft_ms=_spread_pipeline_ms(pipeline, inputs),
+        pp_chunked_mean_ttft_ms=_chunked_pipeline_ms(pipeline, inputs),
         replicas_mean_ttft_ms=_spread_mean_ms(replicas, inputs),
     )
 
@@ -263,6 +271,19 @@ def _spread_pipeline_ms(way: Way, inputs: ParallelismInputs) -> float | None:
         return None
     stage = tandem.Lognormal(way.stage_times_ms[0] / 1e3, inputs.prompt_cv)
     return 1e3 * tandem.tandem_mean_ttft(inputs.rate, stage) + way.hop_ms
+
+
+def _chunked_pipeline_ms(way: Way, inputs: ParallelismInputs) -> float | None:
+    """Return the mean TTFT where prompts are cut into chunks of one size, the last of each filled up."""
+    stage_s = max(way.stage_times_ms) / 1e3
+    chunk_s = stage_s / CHUNKS
+    mean, second = tandem.chunk_moments(tandem.Lognormal(stage_s, inputs.prompt_cv), chunk_s)
+    if inputs.rate * chunk_s * mean >= 1:
+        return None
+    ttft_s = CHUNKED_MEAN_TTFT(
+        rate=inputs.rate, chunk_time=chunk_s, mean_chunks=mean, chunks_second_moment=second, stages=way.pp
+    )
+    return float(1e3 * ttft_s) + (way.pp - 1) * way.hop_ms
 
 
 def _degrees(inputs: ParallelismInputs) -> tuple[Degree, ...]:

@@ -109,6 +109,12 @@ def on_spread(inputs: ParallelismInputs, result: ParallelismResult) -> str:
     ]
     missing = spread.pp_mean_ttft_ms is None and result.pp_mean_ttft_ms is not None
     more = " For this pipeline there is no closed form: the simulation has it." if missing else ""
+    chunked = spread.pp_chunked_mean_ttft_ms
+    if chunked is not None:
+        more += (
+            f" Cut into chunks of a sixteenth of a mean prompt, the last one filled up, the pipeline's mean is {short(chunked, 'ms')}: every stage "
+            "then works on jobs of one size, and the simple formula holds again for the chunks."
+        )
     return (
         f"With log-normal service times of coefficient of variation {inputs.prompt_cv:g}, the exact means are "
         f"{'; '.join(parts)}.{more}"

@@ -121,7 +121,9 @@ def test_spread_prompts_cost_a_pipeline_more_than_its_formula_says():
     assert result.spread.pp_mean_ttft_ms == pytest.approx(1000 * (1 + 3.60487), rel=1e-5)
     assert result.pp_mean_ttft_ms == pytest.approx(1000 * (1 + 1.0), rel=1e-9)
     assert any("equal prompts" in warning for warning in result.warnings)
+    assert result.spread.pp_chunked_mean_ttft_ms < result.spread.pp_mean_ttft_ms
     longer = compute(ParallelismInputs(rate=1.6, service_ms=1000, speedup=3, gpus=4, prompt_cv=1))
+    assert longer.spread.pp_chunked_mean_ttft_ms > 0
     assert longer.spread.pp_mean_ttft_ms is None
     assert "simulation" in wording.on_spread(ParallelismInputs(gpus=4, prompt_cv=1), longer)
 
