@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from calculators.degrees import tensor_degrees
 from calculators.inputs import InputsError
 from calculators.outputs import output
 from calculators.parallelism.compute import LEVELS, ParallelismInputs, ParallelismResult, prefill_inputs
+from calculators.parallelism.ways import Way
 from calculators.service_time import prefill_times_ms
 from formulas.parallelism import percentiles, stages_crossover_rate
 
@@ -40,17 +42,20 @@ class WinnerMap:
 def winner_map(inputs: ParallelismInputs, result: ParallelismResult, by: str, points: int = 60) -> WinnerMap:
     """Return who wins on a grid of rates and speedups, by the mean or a percentile."""
     pipeline = next(way for way in result.ways if way.id == "pp")
-    level = LEVELS[by]
-    stages_s = np.asarray(pipeline.stage_times_ms) / 1e3
-    speedup = np.linspace(1.0, inputs.gpus, points)
+    return _winner_map(result.service_ms, pipeline, inputs.gpus, LEVELS[by], points)
+
+
+@lru_cache(maxsize=64)  # it does not depend on the rate, which is what a planner moves
+def _winner_map(service_ms: float, pipeline: Way, gpus: int, level: float | None, points: int) -> WinnerMap:
+    speedup = np.linspace(1.0, gpus, points)
     rate = np.linspace(0.0, pipeline.capacity, points + 1)[:-1]
-    tensor_s = result.service_ms / 1e3 / speedup
+    tensor_s = service_ms / 1e3 / speedup
+    stages_s = np.asarray(pipeline.stage_times_ms) / 1e3
     slowest, latency = percentiles.bottleneck_and_latency(stages_s, pipeline.hop_ms / 1e3)
     crossing = stages_crossover_rate(tensor_s, slowest, latency, level)
     crossing = np.where(np.isnan(crossing), np.where(tensor_s >= latency, 0.0, np.inf), crossing)
-    with np.errstate(invalid="ignore"):
-        in_stages = pipeline.curve_ms(rate, level)[None, :]
-        in_tensor = _tensor_ms(tensor_s[:, None], rate[None, :], level)
+    in_stages = pipeline.curve_ms(rate, level)[None, :]
+    in_tensor = _tensor_ms(tensor_s[:, None], rate[None, :], level)
     return WinnerMap(rate, speedup, crossing, np.fmin(in_tensor, in_stages))
 
 
