@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -78,7 +79,7 @@ def did_you_mean(text: str, known: Iterable[str], count: int = 3) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Input:
+class Input(ABC):
     """What all kinds of input have in common.
 
     Attributes
@@ -113,9 +114,9 @@ class Input:
         return "--" + self.name.replace("_", "-")
 
     @property
+    @abstractmethod
     def allowed(self) -> str:
         """What is allowed, as it stands in an error message."""
-        raise NotImplementedError
 
     def parse(self, text: str) -> Value:
         """Return the value that ``text`` (from a link or a command line) stands for.
@@ -154,8 +155,8 @@ class Input:
     def _read(self, text: str) -> object:
         return text
 
-    def _check(self, value: object) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def _check(self, value: object) -> Value: ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,6 +62,23 @@ def rows_of(results: Sequence[Any]) -> dict[str, list[Any]]:
     return {title: [getattr(row, name) for row in results] for name, title in titles(type(results[0])).items()}
 
 
+def as_table(result: Any) -> dict[str, list[str]]:
+    """Return the figures of a result as a table for people, nested ones under their own names; no lists."""
+    rows = _rows(result)
+    return {title: [row[place] for row in rows] for place, title in enumerate(("Figure", "Value", "Unit"))}
+
+
+def _rows(result: Any, prefix: str = "") -> list[tuple[str, str, str]]:
+    rows = []
+    for name, each in declared(type(result)).items():
+        value = getattr(result, name)
+        if is_dataclass(value):
+            rows += _rows(value, f"{each.label}: ")
+        elif not isinstance(value, tuple):
+            rows.append((prefix + each.label, readable(value), each.unit))
+    return rows
+
+
 def titles(result: type) -> Mapping[str, str]:
     """Return the title of each declared figure, with its unit: ``Mean TTFT (ms)``."""
     return {name: f"{each.label} ({each.unit})" if each.unit else each.label for name, each in declared(result).items()}

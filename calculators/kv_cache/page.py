@@ -5,8 +5,7 @@ import streamlit as st
 from calculators import page_kit
 from calculators.kv_cache import ROOM, curves, explanation, figures, wording
 from calculators.kv_cache.compute import compare_links, compute
-from calculators.outputs import rows_of
-from formulas.closed_form import DomainError
+from calculators.outputs import as_table, rows_of
 
 inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
@@ -55,10 +54,8 @@ def memory() -> None:
 
 def simulation() -> None:
     """Draw the simulated link beside the formulas."""
-    try:
-        checked = page_kit.simulate(ROOM.name, inputs)
-    except DomainError as nothing:
-        st.markdown(str(nothing))
+    checked = page_kit.simulated(ROOM.name, inputs)
+    if checked is None:
         return
     st.markdown(wording.agreement(checked))
     page_kit.data_table(rows_of(checked.rows), "checked")
@@ -72,5 +69,5 @@ tabs.draw("Overlap", overlap)
 tabs.draw("Memory", memory)
 tabs.draw("Formula", lambda: page_kit.formulas(explanation.formulas(inputs, result)))
 tabs.draw("Check by simulation", simulation)
-tabs.draw("Data", lambda: page_kit.data_table(wording.results_table(result), "results"))
+tabs.draw("Data", lambda: page_kit.data_table(as_table(result), "results"))
 tabs.draw("Sources", lambda: page_kit.show_sources(explanation.facts(inputs)))

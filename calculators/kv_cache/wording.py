@@ -9,7 +9,7 @@ from calculators import checks
 from calculators.kv_cache.check import KvCacheCheck
 from calculators.kv_cache.compute import KvCacheInputs, KvCacheResult
 from calculators.kv_cache.transfer import FREE, VERDICTS, Route, Transfer, route_of
-from calculators.outputs import declared, readable, short
+from calculators.outputs import readable, short
 
 ICONS = {
     "free": ":green[:material/check_circle:]",
@@ -145,9 +145,3 @@ def agreement(check: KvCacheCheck) -> str:
         f"{checks.verdict(check.rows)} {method} Requests reach the link as a Poisson stream; those of a few prefill "
         "instances are more regular, so the formulas err on the safe side."
     )
-
-
-def results_table(result: KvCacheResult) -> dict[str, list[str]]:
-    """Return the answer's figures, by column title."""
-    rows = [(each.label, readable(getattr(result, name)), each.unit) for name, each in declared(type(result)).items()]
-    return {"Figure": [row[0] for row in rows], "Value": [row[1] for row in rows], "Unit": [row[2] for row in rows]}

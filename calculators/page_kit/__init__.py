@@ -6,7 +6,7 @@ The only code beside the ``page.py`` files and ``app.py`` that knows Streamlit.
 from calculators.page_kit.explain import data_table, formulas, show_sources
 from calculators.page_kit.figures import show_figure
 from calculators.page_kit.frame import Tabs, answer_or_refusal, headline, open_page, remember_link
-from calculators.page_kit.server import settle, simulate
+from calculators.page_kit.server import settle, simulated
 from calculators.page_kit.widgets import draw_scenario, rate_handle
 
 __all__ = [
@@ -22,5 +22,5 @@ __all__ = [
     "settle",
     "show_figure",
     "show_sources",
-    "simulate",
+    "simulated",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from calculators import catalog
+from formulas.closed_form import DomainError
 
 
 @st.cache_resource(show_spinner=False)
@@ -21,15 +22,17 @@ def settle() -> None:
     gc.freeze()
 
 
-@st.cache_data(max_entries=256, show_spinner="Simulating …")
-def simulate(calculator: str, inputs: Any) -> Any:
-    """Return the result of a calculator's simulation, kept for those who ask for the same again.
+def simulated(calculator: str, inputs: Any) -> Any | None:
+    """Return the result of a calculator's simulation, or say why there is none and return ``None``."""
+    try:
+        return _simulate(calculator, inputs)
+    except DomainError as nothing_to_simulate:
+        st.markdown(str(nothing_to_simulate))
+        return None
 
-    Raises
-    ------
-    DomainError
-        If there is no steady state to simulate.
-    """
+
+@st.cache_data(max_entries=256, show_spinner="Simulating …")
+def _simulate(calculator: str, inputs: Any) -> Any:
     check = catalog.CALCULATORS[calculator].check
     if check is None:
         raise ValueError(f"{calculator} has no simulation")

@@ -6,7 +6,6 @@ from calculators import page_kit
 from calculators.outputs import rows_of
 from calculators.parallelism import ROOM, explanation, figures, maps, wording
 from calculators.parallelism.compute import compute
-from formulas.closed_form import DomainError
 
 inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
@@ -68,10 +67,8 @@ def formulas() -> None:
 def simulation() -> None:
     """Draw the simulation beside the formulas."""
     st.markdown(wording.on_spread(inputs, result))
-    try:
-        checked = page_kit.simulate(ROOM.name, inputs)
-    except DomainError as nothing:
-        st.markdown(str(nothing))
+    checked = page_kit.simulated(ROOM.name, inputs)
+    if checked is None:
         return
     st.markdown(wording.agreement(checked))
     if checked.rows:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calculators import page_kit
-from calculators.outputs import columns_of, rows_of
+from calculators.outputs import as_table, columns_of, rows_of
 from calculators.ttft import ROOM, figures, wording
 from calculators.ttft.compute import compute, sensitivities, statistic, sweep
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
@@ -41,10 +41,9 @@ def formulas() -> None:
 
 def simulation() -> None:
     """Draw the simulation beside the formula."""
-    if not result.stable:
-        st.markdown("There is no steady state to simulate: the utilization is 1 or more.")
+    checked = page_kit.simulated(ROOM.name, inputs)
+    if checked is None:
         return
-    checked = page_kit.simulate(ROOM.name, inputs)
     st.markdown(wording.agreement(checked))
     page_kit.data_table(rows_of(checked.rows), "check")
     page_kit.show_figure(
@@ -89,7 +88,7 @@ def what_if() -> None:
 
 def data() -> None:
     """Draw the answer's figures, then the curves of the plot."""
-    page_kit.data_table(wording.results_table(result), "results")
+    page_kit.data_table(as_table(result), "results")
     page_kit.data_table(columns_of(curves), "sweep")
 
 

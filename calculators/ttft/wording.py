@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hardware_db
 from calculators import checks
-from calculators.outputs import declared, readable, short
-from calculators.service_time import StepBreakdown, assumptions_of
+from calculators.outputs import readable, short
+from calculators.service_time import assumptions_of
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import Sensitivity, TtftInputs, TtftResult, statistic
 from formulas.queueing.md1 import wait_quantile
@@ -111,22 +111,6 @@ def caption(inputs: TtftInputs) -> str:
     assumed = f"assumptions: {inputs.assumptions}"
     chips = f"{inputs.tp} × {inputs.accelerator}" if inputs.tp > 1 else inputs.accelerator
     return f"{inputs.model} on {chips}, prompts of {inputs.prompt_tokens:,} tokens; {assumed}; M/D/1"
-
-
-def results_table(result: TtftResult) -> dict[str, list[str]]:
-    """Return the answer's figures, by column title."""
-    rows = [
-        (each.label, readable(value), each.unit)
-        for name, each in declared(type(result)).items()
-        if not isinstance(value := getattr(result, name), StepBreakdown | tuple)
-    ]
-    if result.service:
-        parts = declared(StepBreakdown)
-        rows += [
-            (f"Service: {each.label}", readable(getattr(result.service, name)), each.unit)
-            for name, each in parts.items()
-        ]
-    return {"Figure": [row[0] for row in rows], "Value": [row[1] for row in rows], "Unit": [row[2] for row in rows]}
 
 
 def agreement(check: TtftCheck) -> str:
