@@ -154,7 +154,7 @@ def _load(inputs: PrefillInputs, prompt_tokens: Any, layers: int, *, with_output
     share = layers / model.layers
     flops = share * step.matmul_flops(parameters.matmul_active - parameters.lm_head, prompt_tokens)
     for group in model.attention_groups:
-        pairs = _attended_entries(group, prompt_tokens, inputs.cached_tokens)
+        pairs = attended_entries(group, prompt_tokens, inputs.cached_tokens)
         shape = (group.layers, group.heads, group.qk_head_dim, group.v_head_dim)
         flops = flops + share * step.attention_flops(*shape, pairs)
     weight_bytes = share * _layer_bytes_touched(model, inputs.weight_dtype, prompt_tokens)
@@ -175,7 +175,7 @@ def _load(inputs: PrefillInputs, prompt_tokens: Any, layers: int, *, with_output
     )
 
 
-def _attended_entries(group: hardware_db.AttentionGroup, new_tokens: Any, cached_tokens: float) -> Any:
+def attended_entries(group: hardware_db.AttentionGroup, new_tokens: Any, cached_tokens: float) -> Any:
     """Return how many pairs of a query and a cache entry a layer of the group computes."""
     limits = [group.window_tokens] if group.window_tokens else []
     limits += [group.selected_entries * group.tokens_per_entry] if group.selected_entries else []

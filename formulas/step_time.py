@@ -34,6 +34,13 @@ LINK = variable("link_bytes_s", "b", "B/s", "link bandwidth of one accelerator, 
 LINK_EFFICIENCY = variable("link_efficiency", "e_{l}", "", "share of the link bandwidth that is reached")
 LATENCY = variable("allreduce_latency_s", "l", "s", "latency of one all-reduce")
 OVERHEAD = variable("overhead_s", "o", "s", "overhead of a step")
+PARAMETERS = variable("active_params", "P_{a}", "", "parameters in matrix products that a token meets")
+PAIRS = variable("pairs", "N", "", "pairs of a new token and a token that it attends to", nonnegative=True)
+HEADS = variable("heads", "H", "", "query heads of a layer")
+QK_DIM = variable("qk_head_dim", "d_{k}", "", "length of a head's queries and keys")
+V_DIM = variable("v_head_dim", "d_{v}", "", "length of a head's values")
+MATMUL = variable("matmul_flops", "F_{m}", "FLOP", "arithmetic of the matrix products")
+ATTENTION = variable("attention_flops", "F_{a}", "FLOP", "arithmetic of attention")
 COMPUTE = variable("compute_s", "t_{c}", "s", "time of the arithmetic")
 MEMORY = variable("memory_s", "t_{m}", "s", "time of the memory traffic")
 COLLECTIVES = variable("collectives_s", "t_{r}", "s", "time of the all-reduces")
@@ -48,6 +55,22 @@ _F, _P, _EC, _N, _W, _V, _H, _B, _EM, _T, _D, _L, _LINK, _EL, _LAT, _O = (
 )  # fmt: skip
 _WHOLE = Condition(at_most(1, _N), "An instance has at least one rank.")
 _ROOFLINE = "Williams, Waterman, Patterson, Roofline (CACM 52, 2009)"
+
+MATMUL_FLOPS = ClosedForm(
+    "arithmetic of the matrix products",
+    MATMUL,
+    2 * PARAMETERS.symbol * _T,
+    (PARAMETERS, TOKENS),
+    "A multiplication and an addition per parameter and token",
+)
+
+ATTENTION_FLOPS = ClosedForm(
+    "arithmetic of attention",
+    ATTENTION,
+    2 * (QK_DIM.symbol + V_DIM.symbol) * HEADS.symbol * _L * PAIRS.symbol,
+    (LAYERS, HEADS, QK_DIM, V_DIM, PAIRS),
+    "The scores and the weighted values of each pair; a prompt of p tokens after h cached ones has p h + p²/2 pairs",
+)
 
 COMPUTE_TIME = ClosedForm(
     "time of the arithmetic",
@@ -289,7 +312,7 @@ def matmul_flops(active_params: Any, tokens: Any) -> Any:
     >>> matmul_flops(8e9, 512)
     8.192e+12
     """
-    return 2.0 * active_params * tokens
+    return MATMUL_FLOPS(active_params=active_params, tokens=tokens)
 
 
 def attention_flops(layers: Any, heads: Any, qk_head_dim: Any, v_head_dim: Any, pairs: Any) -> Any:
@@ -309,4 +332,4 @@ def attention_flops(layers: Any, heads: Any, qk_head_dim: Any, v_head_dim: Any, 
     >>> attention_flops(32, 32, 128, 128, attended_pairs(512, 0))
     68719476736.0
     """
-    return 2.0 * (qk_head_dim + v_head_dim) * heads * layers * pairs
+    return ATTENTION_FLOPS(layers=layers, heads=heads, qk_head_dim=qk_head_dim, v_head_dim=v_head_dim, pairs=pairs)

@@ -6,7 +6,7 @@ import hardware_db
 from calculators.facts import Fact, accelerator_figures, fact_of, model_figures
 from calculators.facts import ShownFormula as Shown
 from calculators.outputs import readable
-from calculators.service_time import assumptions_of, compute_dtype_of, machine_of, prefill_load
+from calculators.service_time import assumptions_of, attended_entries, compute_dtype_of, machine_of, prefill_load
 from calculators.ttft.compute import TtftInputs, TtftResult
 from formulas import step_time as step
 from formulas.queueing import md1
@@ -19,6 +19,7 @@ def service_formulas(inputs: TtftInputs) -> list[Shown]:
     machine, load = machine_of(inputs), prefill_load(inputs, inputs.prompt_tokens)
     time = step.step_time(load, machine)
     shown = [
+        *_work(inputs),
         Shown(
             step.COMPUTE_TIME,
             {
@@ -58,6 +59,27 @@ def service_formulas(inputs: TtftInputs) -> list[Shown]:
         "overhead_s": time.overhead_s,
     }
     return [*shown, Shown(step.STEP_TIME, total)]
+
+
+def _work(inputs: TtftInputs) -> list[Shown]:
+    """Return the arithmetic of the prefill: of the matrix products, and of attention for each kind of layer."""
+    model = hardware_db.models()[inputs.model]
+    remark = "" if assumptions_of(inputs).lm_head_tokens == "every" else "lm_head is computed for the last token alone."
+    products = {"active_params": model.parameters.matmul_active, "tokens": inputs.prompt_tokens}
+    attention = [
+        Shown(
+            step.ATTENTION_FLOPS,
+            {
+                "layers": group.layers,
+                "heads": group.heads,
+                "qk_head_dim": group.qk_head_dim,
+                "v_head_dim": group.v_head_dim,
+                "pairs": attended_entries(group, inputs.prompt_tokens, inputs.cached_tokens),
+            },
+        )
+        for group in model.attention_groups
+    ]
+    return [Shown(step.MATMUL_FLOPS, products, remark), *attention]
 
 
 def queue_formulas(inputs: TtftInputs, result: TtftResult) -> list[Shown]:

@@ -36,6 +36,8 @@ INSIDE = {  # every formula, at a point of its domain
         "rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 1e-7,
     },
     experts.DISTINCT_EXPERTS: {"experts": 128, "experts_per_token": 4, "tokens": 11},
+    step_time.MATMUL_FLOPS: {"active_params": 7504658432, "tokens": 512},
+    step_time.ATTENTION_FLOPS: {"layers": 32, "heads": 32, "qk_head_dim": 128, "v_head_dim": 64, "pairs": 131072},
     step_time.COMPUTE_TIME: {"flops": 7.75e12, "compute_efficiency": 0.6, "peak_flops": 989e12, "tp": 2},
     step_time.MEMORY_TIME: {
         "weight_bytes": 15e9, "kv_bytes": 2.9e9, "memory_efficiency": 0.8, "memory_bandwidth": 3.35e12,
