@@ -1,5 +1,6 @@
 """The real app in a headless Chromium: one server for the session, a fresh browser context for each test."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -10,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import TimeoutError
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -90,6 +92,15 @@ def _wait_until_healthy(server, address):
     raise AssertionError("the server did not become healthy")
 
 
+COUNT_RUNS = """
+window.scriptRuns = 0;
+new MutationObserver(changes => {
+  for (const change of changes)
+    if (change.oldValue !== "notRunning" && change.target.dataset.testScriptState === "notRunning") window.scriptRuns++;
+}).observe(document, {subtree: true, attributeFilter: ["data-test-script-state"], attributeOldValue: true});
+"""
+
+
 class App:
     """What a user does on a page, in the user's words."""
 
@@ -97,40 +108,61 @@ class App:
         self.page = page
         self.address = address
         self.problems = []
+        page.add_init_script(COUNT_RUNS)
         page.on("console", lambda message: message.type == "error" and self.problems.append(message.text))
         page.on("pageerror", lambda error: self.problems.append(str(error)))
 
     def open(self, path=""):
         self.page.goto(f"{self.address}/{path}")
         self.page.locator('[data-testid="stSidebar"] input').first.wait_for()
+        self.page.get_by_role("heading", level=1).wait_for()
         return self.settle()
 
     def settle(self):
         """Wait until the script has run and stays idle."""
-        self.page.wait_for_timeout(150)
         self.page.locator(IDLE).wait_for()
         self.page.wait_for_timeout(150)
         self.page.locator(IDLE).wait_for()
         return self
 
+    @contextlib.contextmanager
+    def rerun(self):
+        """Do something that makes the script run, and wait until it has."""
+        before = self.page.evaluate("window.scriptRuns")
+        yield
+        # A run so short that the page never showed it has nothing to wait for, hence no error when the time is up.
+        with contextlib.suppress(TimeoutError):
+            self.page.wait_for_function(f"window.scriptRuns > {before}", timeout=3000)
+        self.settle()
+
     def field(self, label):
         return self.page.get_by_test_id("stSidebar").get_by_label(label, exact=True)
 
     def set(self, label, value):
-        self.field(label).fill(str(value))
-        self.field(label).press("Enter")
-        return self.settle()
+        with self.rerun():
+            self.field(label).fill(str(value))
+            self.field(label).press("Enter")
+        return self
 
-    def group(self, heading):
-        self.page.get_by_test_id("stSidebar").get_by_text(heading, exact=True).click()
-        return self.settle()
+    def click(self, button):
+        with self.rerun():
+            self.page.get_by_role("button", name=button, exact=True).click()
+        return self
+
+    def tab(self, name):
+        with self.rerun():
+            self.page.get_by_role("tab", name=name, exact=True).click()
+        return self
 
     def go(self, title):
-        self.page.get_by_test_id("stTopNav").get_by_role("link", name=title).click()
+        with self.rerun():
+            self.page.get_by_test_id("stTopNav").get_by_role("link", name=title).click()
+        self.page.get_by_role("heading", level=1, name=title).wait_for()
         return self.settle()
 
     @property
     def metrics(self):
+        self.page.get_by_test_id("stMetricValue").first.wait_for()
         labels = self.page.get_by_test_id("stMetricLabel").all_inner_texts()
         values = self.page.get_by_test_id("stMetricValue").all_inner_texts()
         return dict(zip(labels, values, strict=True))

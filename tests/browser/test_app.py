@@ -45,8 +45,7 @@ def test_only_this_server_is_asked_for_anything(app):
     asked = set()
     app.page.on("request", lambda request: asked.add(urlsplit(request.url).hostname))
     app.open("ttft")
-    app.page.get_by_role("tab", name="Check by simulation").click()
-    app.settle()
+    app.tab("Check by simulation")
     assert asked - {"127.0.0.1", None, ""} == set()
 
 
@@ -65,9 +64,10 @@ def test_the_slider_moves_the_answer_the_sidebar_and_the_address(app):
     before = app.metrics
     handle = app.page.get_by_test_id("stMain").get_by_role("slider")
     handle.focus()
-    for _ in range(40):
-        handle.press("ArrowRight")
-    app.page.wait_for_timeout(500)
+    with app.rerun():
+        for _ in range(40):
+            handle.press("ArrowRight")
+    app.page.wait_for_timeout(1000)
     app.settle()
     assert app.metrics["Utilization"] > before["Utilization"]
     rate = app.field("Arrival rate (requests/s)").input_value()
@@ -78,8 +78,7 @@ def test_the_slider_moves_the_answer_the_sidebar_and_the_address(app):
 def test_the_page_gives_the_numbers_of_the_command_line(app):
     app.open("ttft?rate=16&service_ms=50")
     assert app.metrics["Utilization"] == "0.8"
-    app.page.get_by_role("tab", name="Data").click()
-    app.settle()
+    app.tab("Data")
     command = [sys.executable, "-m", "calculators", app.share_link, "--json"]
     report = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     assert report["results"]["mean_ttft_ms"] == pytest.approx(150)
@@ -133,8 +132,7 @@ def test_a_damaged_link_opens_with_each_parameter_named_and_no_markup_run(app):
     assert notice.locator("b, em").count() == 0
     assert "In use: 50 requests/s." in text
     assert "P95 TTFT" in app.metrics
-    notice.get_by_role("button", name="Dismiss").click()
-    app.settle()
+    app.click("Dismiss")
     assert notice.count() == 0
     assert quiet(app) == []
 
@@ -166,8 +164,7 @@ def test_three_kinds_of_no_stay_apart(app):
 
 def test_reset_sets_every_input_back(app):
     app.open("ttft?rate=12&percentile=99&service_ms=3")
-    app.page.get_by_role("button", name="Reset", exact=True).click()
-    app.settle()
+    app.click("Reset")
     assert app.field("Arrival rate (requests/s)").input_value() == "50"
     assert app.field("Service time (ms)").input_value() == ""
     assert urlsplit(app.page.url).query == ""
@@ -190,8 +187,7 @@ def test_reset_sets_every_input_back(app):
 def test_every_tab_opens_for_every_kind_of_answer(app, link):
     app.open(link)
     for tab in app.page.get_by_role("tab").all_inner_texts():
-        app.page.get_by_role("tab", name=tab, exact=True).click()
-        app.settle()
+        app.tab(tab)
         assert app.page.get_by_test_id("stException").count() == 0
         shown = app.page.get_by_test_id("stMain").inner_text()
         assert not re.search(r"\b(nan|inf|None)\b", shown, re.IGNORECASE)
@@ -200,18 +196,16 @@ def test_every_tab_opens_for_every_kind_of_answer(app, link):
 
 def test_the_simulation_states_whether_it_agrees(app):
     app.open("ttft?rate=16&service_ms=50")
-    app.page.get_by_role("tab", name="Check by simulation").click()
-    app.settle()
+    app.tab("Check by simulation")
     assert app.page.get_by_text("Every exact figure lies inside its interval.").count() == 1
 
 
 def test_derivations_open(app):
     app.open("ttft?rate=16&service_ms=50")
-    app.page.get_by_role("tab", name="Formula").click()
-    app.settle()
-    app.page.get_by_text("Derivation").first.click()
-    app.settle()
-    assert app.page.get_by_text("moments D, D² and D³").count() == 1
+    app.tab("Formula")
+    with app.rerun():
+        app.page.get_by_text("Derivation").first.click()
+    app.page.get_by_text("moments D, D² and D³").wait_for()
 
 
 class Exported:
@@ -288,8 +282,7 @@ def test_tensor_and_pipeline_change_places_at_the_crossover(app):
 
 def test_the_pipeline_is_simulated_where_prompts_differ(app):
     app.open("parallelism?service_ms=100&speedup=1.6&rate=8&prompt_cv=1")
-    app.page.get_by_role("tab", name="Check by simulation").click()
-    app.settle()
+    app.tab("Check by simulation")
     main = app.page.get_by_test_id("stMain").inner_text()
     assert "exact means are" in main
     assert "there is no closed form" in main
