@@ -6,7 +6,9 @@ Exit status 0: an answer, even if it is "unstable". Exit status 2: a wrong input
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -36,8 +38,11 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without "–" or "…" shows a question mark
     try:
         _run(words)
+        sys.stdout.flush()
     except UsageError as error:
         print(f"calculators: {error}", file=sys.stderr)
         return 2
@@ -45,8 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for each in wrong.errors:
             print(f"calculators: {each}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
-        sys.stderr.close()
+    except BrokenPipeError:  # the reader, `head` say, has seen enough; nothing is left to be flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"calculators: the answer could not be written: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return 0
 
 
@@ -55,8 +64,11 @@ def _run(words: list[str]) -> None:
         print(_overview())
         return
     name, *rest = words
-    link = urlsplit(name)
-    calculator = catalog.CALCULATORS.get(link.path.rsplit("/", 1)[-1])
+    try:
+        link = urlsplit(name)
+    except ValueError as error:
+        raise UsageError(f"{shorten(name)} is no link: {error}") from None
+    calculator = catalog.CALCULATORS.get(link.path.rstrip("/").rsplit("/", 1)[-1])
     if name in TABLES:
         _print_table(name, rest)
     elif calculator:
@@ -119,8 +131,10 @@ def _texts_of_link(query: str, known: Mapping[str, Input]) -> dict[str, str]:
             raise UsageError(
                 f"{shorten(parameter)} in the link is not an input; {near or 'allowed: ' + ', '.join(known)}"
             )
+        elif len(values) > 1:
+            raise UsageError(f"{parameter} is given {len(values)} times in the link ({shorten(', '.join(values))})")
         else:
-            texts[parameter] = values[-1]
+            texts[parameter] = values[0]
     return texts
 
 
@@ -129,7 +143,16 @@ def _parse_flags(calculator: Calculator, known: Mapping[str, Input], words: list
         prog=f"python -m calculators {calculator.name}", description=calculator.question, allow_abbrev=False
     )
     for name, declaration in known.items():
-        parser.add_argument(declaration.flag, dest=name, metavar="VALUE", help=_flag_help(declaration))
+        # A flag without a value reads as an empty one, whose message says what is allowed.
+        parser.add_argument(
+            declaration.flag,
+            dest=name,
+            metavar="VALUE",
+            nargs="?",
+            const="",
+            action="append",
+            help=_flag_help(declaration),
+        )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     if calculator.check:
         parser.add_argument(
@@ -145,7 +168,16 @@ def _parse_flags(calculator: Calculator, known: Mapping[str, Input], words: list
         raise UsageError(
             f"{shorten(word)} is not an input of {calculator.name}; {near or 'allowed: ' + ' '.join(flags)}"
         )
-    return vars(options)
+    return {name: _once(name, value) for name, value in vars(options).items()}
+
+
+def _once(name: str, value: Any) -> Any:
+    """Return the one text that a flag was given, or ``None``; a flag given twice is a mistake."""
+    if not isinstance(value, list):
+        return value
+    if len(value) > 1:
+        raise UsageError(f"{name} is given {len(value)} times ({shorten(', '.join(value))})")
+    return value[0]
 
 
 def _join_values(with_value: list[str], flags: list[str], words: list[str]) -> list[str]:

@@ -68,8 +68,8 @@ def shorten(value: object) -> str:
 
 def did_you_mean(text: str, known: Iterable[str], count: int = 3) -> str:
     """Return ``"did you mean a, b or c?"`` for names that contain ``text`` or are close to it, or an empty string."""
-    by_folded = {name.casefold(): name for name in known}
-    folded = text.casefold()
+    by_folded = {name.casefold().lstrip("-"): name for name in known}
+    folded = text.casefold().lstrip("-")
     holding = [each for each in by_folded if len(folded) > 1 and folded in each]
     near = dict.fromkeys([*holding, *difflib.get_close_matches(folded, by_folded, count, 0.5)])
     close = [by_folded[each] for each in near][:count]
@@ -126,9 +126,10 @@ class Input(ABC):
         InputError
             If it stands for none that is allowed.
         """
-        if not text.strip():
-            return self.check(None)
-        return self.check(self._read(text.strip()))
+        try:
+            return self.check(self._read(text.strip()) if text.strip() else None)
+        except InputError as error:
+            raise self.error(text.strip(), error.sentence) from None
 
     def check(self, value: object) -> Value:
         """Return ``value`` in its own type if it is allowed.
@@ -250,9 +251,10 @@ class Text(Input):
         return self._check("" if value is None else value)
 
     def _check(self, value: object) -> Value:
-        if not isinstance(value, str) or len(value) > self.longest or not value.isprintable():
-            raise self.error(value, f"not understood; allowed: {self.allowed}")
-        return value
+        if not isinstance(value, str) or len(value) > self.longest:
+            raise self.error(value, f"too long; allowed: {self.allowed}")
+        # A search pasted from elsewhere brings odd spaces and invisible marks along.
+        return "".join(character if character.isprintable() else " " for character in value)
 
 
 def number(

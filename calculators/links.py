@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from calculators.inputs import Input, InputError, Value, as_dict, declared, did_you_mean, shorten
+from calculators.inputs import Input, InputError, Text, Value, as_dict, declared, did_you_mean, shorten
 
 VERSION = 1
 """The schema of links. It grows when a parameter changes its meaning; adding a parameter does not."""
@@ -100,4 +100,5 @@ def _sentence(parameter: str, texts: Sequence[str], inputs: Mapping[str, Input],
 def _in_use(declaration: Input, value: Value) -> str:
     if value is None or value == "":
         return f"In use: none ({declaration.empty})." if declaration.empty else "In use: none."
-    return f"In use: {declaration.format(value)} {declaration.unit}".rstrip() + "."
+    shown = shorten(value) if isinstance(declaration, Text) else declaration.format(value)
+    return f"In use: {shown} {declaration.unit}".rstrip() + "."

@@ -124,6 +124,19 @@ def _readable_float(value: float, digits: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def apart(value: float, other: float) -> str:
+    """Return a figure with four significant digits, or as many more as it takes to tell it from ``other``.
+
+    >>> apart(0.99996, 1), apart(0.8, 1), apart(100.0000001, 100)
+    ('0.99996', '0.8', '100.0000001')
+    """
+    for digits in range(4, 15):
+        text = readable(float(value), digits)
+        if text != readable(float(other), digits):
+            return text
+    return readable(float(value))
+
+
 def short(value: float | None, unit: str = "") -> str:
     """Return a figure for a sentence or a headline: four significant digits and its unit.
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import hardware_db
-from calculators.inputs import InputError, InputsError
+from calculators.inputs import InputError, InputsError, Integer, declared
 from calculators.outputs import output
-from calculators.scenario import Assumptions, Instance, Service
+from calculators.scenario import Assumptions, Instance, Service, TensorParallel
 from formulas import step_time as step
 from formulas.experts import DISTINCT_EXPERTS
 
@@ -258,10 +258,16 @@ def _misfit(inputs: Instance) -> str:
     if _weights_fit(inputs):
         return ""
     needed, present = _weights_and_memory_bytes(inputs)
+    degree, most = math.ceil(needed / present), int(cast("Integer", declared(TensorParallel)["tp"]).high)
+    advice = (
+        f"Use tp = {degree} or more, or a smaller weight format."
+        if degree <= most
+        else f"Not even tp = {most} would hold them: use an accelerator with more memory."
+    )
     return (
         f"Does not fit: the weights of {inputs.model} take {needed / 1e9:.1f} GB in {inputs.weight_dtype}, and "
         f"{inputs.tp} × {inputs.accelerator} has {inputs.tp * present / 1e9:.1f} GB. The times are what the arithmetic "
-        f"gives if it did. Use tp = {math.ceil(needed / present)} or more, or a smaller weight format."
+        f"gives if it did. {advice}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -20,6 +21,7 @@ from hardware_db.records import FIELD_RULE, Record
 from hardware_db.speedup import Speedup
 
 DATA = Path(__file__).parent / "data"
+_ID = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 R = TypeVar("R", bound=Record)
 
@@ -33,7 +35,9 @@ def accelerators() -> Mapping[str, Accelerator]:
     >>> accelerators()["h100-sxm"].peak_flops("bf16")
     989e12
     """
-    return load_folder(DATA / "accelerators", Accelerator)
+    found = load_folder(DATA / "accelerators", Accelerator)
+    check_links(found, links())
+    return found
 
 
 @cache
@@ -84,6 +88,28 @@ def speedups() -> Mapping[str, Speedup]:
     return load_folder(DATA / "speedups", Speedup)
 
 
+def check_links(found: Mapping[str, Accelerator], known: Mapping[str, Link]) -> None:
+    """Refuse accelerators that name a link which does not exist, or claim more of it than it carries one way.
+
+    Raises
+    ------
+    DatabaseError
+        Names record and field.
+    """
+    folder = DATA / "accelerators"
+    for key, chip in found.items():
+        for field, rate in (("scale_up_link_id", chip.scale_up_gb_s), ("host_link_id", chip.host_gb_s)):
+            name = getattr(chip, field)
+            if name is None:
+                continue
+            if name not in known:
+                raise DatabaseError(f"'{name}' is not the id of a link", file=folder, record=key, field=field)
+            if rate is not None and rate > 1.01 * known[name].gb_s:
+                rated = field.replace("link_id", "gb_s")
+                reason = f"{rate:g} is more than the {known[name].gb_s:g} of {name}; give one direction"
+                raise DatabaseError(reason, file=folder, record=key, field=rated)
+
+
 def load_folder(folder: Path, record_type: type[R]) -> Mapping[str, R]:
     """Read every ``*.toml`` of a folder, files by name and records in the order of the file.
 
@@ -122,7 +148,7 @@ def load_folder(folder: Path, record_type: type[R]) -> Mapping[str, R]:
 
 def _parse(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DatabaseError(f"is not valid TOML: {error}", file=file) from error
 
@@ -130,6 +156,9 @@ def _parse(file: Path) -> dict[str, Any]:
 def _build(record_type: type[R], key: str, table: object, file: Path) -> R:
     if not isinstance(table, dict):
         raise DatabaseError("stands outside a record; put it under a [record-id] heading", file=file, field=key)
+    if not _ID.fullmatch(key):
+        reason = "an id has lower-case letters, digits, points and hyphens only: it goes into links"
+        raise DatabaseError(reason, file=file, record=key)
     if "id" in table:
         raise DatabaseError("must not be written: the heading is the id", file=file, record=key, field="id")
     try:

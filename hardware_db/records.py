@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from hardware_db.sources import Citation, cite, source_ids
 
-Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("has characters that cannot be printed")
+    return text
+
+
+Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True), AfterValidator(_printable)]
 Positive = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(gt=0)]

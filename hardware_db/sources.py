@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+
+from hardware_db.errors import DatabaseError
 
 SOURCES_FILE = Path(__file__).parent / "data" / "sources.toml"
 
@@ -68,11 +71,18 @@ def sources() -> Mapping[str, Source]:
     >>> sources()["aiconfigurator"].repository
     'ai-dynamo/aiconfigurator'
     """
-    with SOURCES_FILE.open("rb") as file:
-        tables = tomllib.load(file)
-    return MappingProxyType(
-        {key: Source(**{**table, "urls": tuple(table.get("urls", ()))}) for key, table in tables.items()}
-    )
+    try:
+        tables = tomllib.loads(SOURCES_FILE.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DatabaseError(f"is not valid TOML: {error}", file=SOURCES_FILE) from error
+    return MappingProxyType({key: _source(key, table) for key, table in tables.items()})
+
+
+def _source(key: str, table: Any) -> Source:
+    try:
+        return Source(**{**table, "urls": tuple(table.get("urls", ()))})
+    except (TypeError, AttributeError) as error:
+        raise DatabaseError(f"is no source: {error}", file=SOURCES_FILE, record=key) from error
 
 
 @cache

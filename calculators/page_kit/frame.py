@@ -8,25 +8,40 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from calculators import links
-from calculators.inputs import InputsError, build, declared
+from calculators import catalog, links
+from calculators.inputs import Input, InputError, InputsError, Value, build, declared
 from calculators.page_kit.widgets import current_values, draw_own, known_inputs, reset
 from calculators.room import Room
 from calculators.scenario import Scenario
 
 R = TypeVar("R")
 
+MOST_NOTICES = 20
+
 _LINK = "link as it was opened"
 _NOTICES = "what of the link was not understood"
 
 
 def remember_link() -> None:
-    """Keep the parameters with which the session was opened, before a widget takes or drops them.
+    """Take over the parameters with which the session was opened, before a widget is drawn.
 
-    Widgets bound to the URL silently replace what they do not understand by their default; the page says so.
+    What is understood goes into the session at once, so that it is kept even if the reader changes the page before
+    the first one is drawn; what is not understood is set to its default, and the page says so.
     """
-    if _LINK not in st.session_state:
-        st.session_state[_LINK] = {name: st.query_params.get_all(name) for name in st.query_params}
+    if _LINK in st.session_state:
+        return
+    st.session_state[_LINK] = {name: st.query_params.get_all(name) for name in st.query_params}
+    for room in catalog.ROOMS:
+        for name, declaration in known_inputs(room.inputs).items():
+            if name in st.session_state[_LINK]:
+                st.session_state[name] = _understood(declaration, st.session_state[_LINK][name])
+
+
+def _understood(declaration: Input, texts: Sequence[str]) -> Value:
+    try:
+        return declaration.parse(texts[-1])
+    except InputError:
+        return declaration.default
 
 
 def open_page(room: Room, own_inputs: Literal["sidebar", "page"] = "sidebar") -> Any:
@@ -79,14 +94,18 @@ def _show_notices(room: Room) -> None:
         used = current_values(Scenario) | current_values(room.inputs)
         st.session_state[_NOTICES] = links.misunderstandings(opened, known, used)
         st.session_state[_LINK] = {}
+        for name in opened.keys() - known.keys():  # so that they are gone from a copied address, too
+            del st.query_params[name]
     notices = st.session_state.get(_NOTICES)
     if not notices:
         return
     with st.container(border=True, key="link-notices"):
         count = "One parameter" if len(notices) == 1 else f"{len(notices)} parameters"
         st.markdown(f":material/link_off: **{count} of this link could not be used as written.** Everything else was.")
-        for notice in notices:
+        for notice in notices[:MOST_NOTICES]:
             st.text(notice.sentence)
+        if notices[MOST_NOTICES:]:
+            st.text(f"and {len(notices) - MOST_NOTICES} more")
         st.button("Dismiss", key="dismiss-notices", on_click=_dismiss)
 
 

@@ -126,33 +126,47 @@ def reset(inputs: type) -> None:
 def rate_handle(capacity: float) -> None:
     """Draw a slider below a plot that moves the arrival rate of the sidebar.
 
+    The sidebar's number is the one truth. The slider starts from it, and is a new one whenever the number was changed
+    elsewhere: a slider that were written to on each run would send its former place back with the next click, and
+    take the number with it.
+
     Parameters
     ----------
     capacity
         Rate [requests/s] at which the instance is saturated: the slider reaches a tenth beyond, or to the rate at hand.
     """
-    top = max(1.1 * capacity, float(st.session_state["rate"]))
+    rate = float(st.session_state["rate"])
+    if st.session_state.get(_HANDLED) != rate:
+        st.session_state[_HANDLE] = st.session_state.get(_HANDLE, 0) + 1
+        st.session_state[_HANDLED] = rate
     declaration = declared(Scenario)["rate"]
     assert isinstance(declaration, Number)  # noqa: S101 - the declaration is a few files away; for the type checker
+    top = max(1.1 * capacity, rate)
     low, high = max(declaration.low, top / 1000), min(declaration.high, top)
     if low >= high:
         return
-    # The slider is a handle, not an input: the sidebar's number stays the one truth, and may lie beyond its ends.
-    st.session_state["rate_handle"] = min(max(float(st.session_state["rate"]), low), high)
+    key = f"rate_handle {st.session_state[_HANDLE]}"
     st.slider(
         f"{declaration.label} ({declaration.unit})",
         low,
         high,
+        min(max(rate, low), high),
         step=(high - low) / 400,
         format="%.4g",
-        key="rate_handle",
+        key=key,
         on_change=_follow_handle,
+        args=(key,),
     )
 
 
-def _follow_handle() -> None:
-    # Three significant digits are what a hand can mean; a link with them is one that a person can read.
-    st.session_state["rate"] = float(f"{st.session_state['rate_handle']:.3g}")
+_HANDLE = "which handle of the rate is drawn"
+_HANDLED = "rate that the handle knows"
+
+
+def _follow_handle(key: str) -> None:
+    # Four significant digits are what the slider shows; a link with them is one that a person can read.
+    rate = float(f"{st.session_state[key]:.4g}")
+    st.session_state["rate"] = st.session_state[_HANDLED] = rate
 
 
 def known_inputs(inputs: type) -> Mapping[str, Input]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calculators.inputs import Number, as_dict, declared
-from calculators.outputs import output, readable, short
+from calculators.outputs import apart, output, readable
 from calculators.scenario import FirstTokenTarget, Simulation, Traffic
 from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, assumptions_of, prefill_time
 from formulas.queueing import md1
@@ -159,13 +159,13 @@ def _reasons(inputs: TtftInputs, service: PrefillTime, utilization: float, verdi
     found = []
     if utilization >= 1:
         found.append(
-            f"Unstable: at {readable(inputs.rate)} requests/s the utilization is {short(utilization)}; from 1 on there is no "
+            f"Unstable: at {readable(inputs.rate)} requests/s the utilization is {apart(utilization, 1)}; from 1 on there is no "
             "steady state, and the queue grows without end. One instance serves less than "
-            f"{short(1e3 / service.service_ms)} requests/s."
+            f"{apart(1e3 / service.service_ms, inputs.rate)} requests/s."
         )
     if verdict == "too_slow_unloaded":
         found.append(
-            f"Too slow even unloaded: one prompt takes {short(service.service_ms)} ms and the target is "
+            f"Too slow even unloaded: one prompt takes {apart(service.service_ms, inputs.ttft_slo_ms)} ms and the target is "
             f"{readable(inputs.ttft_slo_ms)} ms. More instances cannot help; a shorter prompt, more tensor parallelism or a "
             "faster accelerator can."
         )
@@ -213,16 +213,17 @@ class Sensitivity:
 def sensitivities(inputs: TtftInputs) -> tuple[Sensitivity, ...]:
     """Return the elasticity of the TTFT held against the target in every input it depends on, largest first.
 
-    By central differences of one part in a thousand on either side, through the whole calculation. Empty where
-    there is no steady state. A quantity of whole numbers (prompt length) is treated as continuous.
+    By central differences through the whole calculation: one part in a thousand on either side, less near saturation.
+    Empty where there is no steady state. A quantity of whole numbers (prompt length) is treated as continuous.
     """
     base = compute(inputs)
     if base.target_ttft_ms is None:
         return ()
+    width = min(1e-3, 0.05 * (1 - base.utilization))
     found = [
         Sensitivity(name, declaration.label, value, slope)
         for name, declaration, value in _continuous_inputs(inputs)
-        if (slope := _elasticity(inputs, name, value)) is not None and slope != 0
+        if (slope := _elasticity(inputs, name, value, width)) != 0
     ]
     return tuple(sorted(found, key=lambda one: -abs(one.elasticity)))
 
@@ -239,14 +240,14 @@ def _continuous_inputs(inputs: TtftInputs) -> list[tuple[str, Number, float]]:
     return [(name, known[name], float(values[name])) for name in names if values[name]]  # type: ignore[arg-type,misc]
 
 
-def _elasticity(inputs: TtftInputs, name: str, value: float, width: float = 1e-3) -> float | None:
-    ttft = partial(_target_ttft_at, inputs, name)
-    below, above = ttft(value * (1 - width)), ttft(value * (1 + width))
-    if below is None or above is None:
-        return None
+def _elasticity(inputs: TtftInputs, name: str, value: float, width: float) -> float:
+    below, above = (_target_ttft_at(inputs, name, value * (1 + step)) for step in (-width, width))
     return math.log(above / below) / math.log((1 + width) / (1 - width))
 
 
-def _target_ttft_at(inputs: TtftInputs, name: str, value: float) -> float | None:
+def _target_ttft_at(inputs: TtftInputs, name: str, value: float) -> float:
     changed: dict[str, Any] = {name: value}
-    return compute(replace(inputs, **changed)).target_ttft_ms
+    ttft = compute(replace(inputs, **changed)).target_ttft_ms
+    if ttft is None:
+        raise ValueError(f"{name} = {value} leaves no steady state, so close to it there is no elasticity")
+    return ttft

@@ -99,7 +99,7 @@ def distribution(check: TtftCheck) -> go.Figure:
     return plots.figure(
         [bars, exact],
         x="Time to first token (ms)",
-        y=f"Share of requests per {width_ms:.3g} ms",
+        y=f"Share of requests per {short(width_ms)} ms",
         shapes=shapes,
         notes=notes,
         # A decade and a half above a share of one, so that the names of the percentiles stand clear of the bars.

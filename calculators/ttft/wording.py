@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hardware_db
 from calculators import checks
-from calculators.outputs import readable, short
+from calculators.outputs import apart, readable, short
 from calculators.service_time import assumptions_of
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import Sensitivity, TtftInputs, TtftResult, statistic
@@ -27,7 +27,7 @@ def sentence(inputs: TtftInputs, result: TtftResult) -> str:
     """Return the answer to the page's question, in Markdown."""
     rate = f"{readable(inputs.rate)} requests/s"
     target = f"{readable(inputs.ttft_slo_ms)} ms"
-    ttft = short(result.target_ttft_ms, "ms")
+    ttft = "–" if result.target_ttft_ms is None else f"{apart(result.target_ttft_ms, inputs.ttft_slo_ms)} ms"
     match result.verdict:
         case "meets":
             return f"At {rate} the {statistic(inputs)} is **{ttft}**, within the target of {target}: **one instance** does."
@@ -38,12 +38,12 @@ def sentence(inputs: TtftInputs, result: TtftResult) -> str:
             )
         case "unstable":
             return (
-                f"One instance serves less than {short(1e3 / result.service_ms)} requests/s, and {rate} arrive: its queue "
+                f"One instance serves less than {apart(1e3 / result.service_ms, inputs.rate)} requests/s, and {rate} arrive: its queue "
                 f"grows without end. **{_fleet(inputs, result)}** meet the target of {target}."
             )
         case "too_slow_unloaded":
             return (
-                f"One prompt alone takes **{short(result.service_ms, 'ms')}**, and the target is {target}: no number of "
+                f"One prompt alone takes **{apart(result.service_ms, inputs.ttft_slo_ms)} ms**, and the target is {target}: no number of "
                 "instances meets it."
             )
     return "The weights do not fit in memory: no number of these instances serves this model."
@@ -72,7 +72,7 @@ def metrics(inputs: TtftInputs, result: TtftResult) -> list[tuple[str, str, str]
         ),
         (
             "Utilization",
-            short(result.utilization),
+            apart(result.utilization, 1),
             f"Share of the time that the instance is busy. One prompt takes {readable(result.service_ms)} ms.",
         ),
         (
@@ -116,7 +116,7 @@ def caption(inputs: TtftInputs) -> str:
 def agreement(check: TtftCheck) -> str:
     """Return in plain words whether the simulation supports the formula, in Markdown."""
     needed = (
-        f"At utilization {check.utilization:.4g} the mean wait is known to 1 % after about "
+        f"At utilization {apart(check.utilization, 1)} the mean wait is known to 1 % after about "
         f"{_rounded(check.needed_for_one_percent)} requests; this run knows it to {check.half_width_percent:.2g} %. The "
         "simulation checks the formula, not whether your arrivals are Poisson and your prompts equal."
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formulas.montecarlo.agreement import BATCHES, CheckedValue, Verdict, checked_value, long_enough
 from formulas.montecarlo.confidence import mean_interval, quantile_interval
 from formulas.montecarlo.lindley import md1_waits
-from formulas.montecarlo.run_length import RELAXATION_CUSTOMERS, warm_up
+from formulas.montecarlo.run_length import relaxation_customers, warm_up
 from formulas.queueing.md1 import MEAN_WAIT, wait_quantile
 
 __all__ = ["PERCENTILES", "CheckedValue", "Md1Check", "ShortRuns", "Verdict", "check_md1", "short_run_percentiles"]
@@ -105,7 +105,7 @@ def check_md1(
     ttft = waits[skipped:]
     ttft += 1.0
     ordered = np.sort(ttft)
-    trusted = long_enough(len(ttft), RELAXATION_CUSTOMERS(utilization=utilization))
+    trusted = long_enough(len(ttft), relaxation_customers(utilization))
     exact_mean = 1.0 + MEAN_WAIT(rate=utilization, service_time=1.0)
     rows = [checked_value("mean", exact_mean, mean_interval(ttft, level, BATCHES), trusted=trusted)]
     for p, wait in zip(PERCENTILES, wait_quantile(np.array(PERCENTILES), utilization), strict=True):

@@ -143,6 +143,31 @@ RELAXATION_CUSTOMERS = ClosedForm(
 """Customers in which the memory of the start falls by e, or faster []; about 2/(1-rho)^2 near saturation."""
 
 
+def relaxation_customers(utilization: Any) -> Any:
+    r"""Return :data:`RELAXATION_CUSTOMERS` without the cancellation of :math:`\rho - 1 - \ln\rho` near saturation [].
+
+    Parameters
+    ----------
+    utilization
+        In (0, 1) [].
+
+    Examples
+    --------
+    >>> relaxation_customers(0.9)
+    167.89
+    >>> relaxation_customers(1 - 1e-12) * 1e-24
+    2.0
+    """
+    rho = np.asarray(utilization, dtype=float)
+    idle = 1.0 - rho
+    # -idle - log(1 - idle) = idle²/2 + idle³/3 + …
+    near = idle**2 * (1 / 2 + idle * (1 / 3 + idle * (1 / 4 + idle * (1 / 5 + idle / 6))))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap = np.where(idle < 1e-3, near, -idle - np.log1p(-idle))
+    value = rho / gap
+    return value if value.ndim else float(value)
+
+
 def customers_needed(utilization: Any, relative_half_width: Any, confidence: float = 0.95) -> Any:
     """Return the customers to simulate, after the warm-up, for an interval of the given relative width.
 
@@ -187,4 +212,4 @@ def warm_up(utilization: float, relaxations: float = 10.0) -> int:
     >>> warm_up(0.9)
     1679
     """
-    return ceil(relaxations * float(RELAXATION_CUSTOMERS(utilization=utilization)))
+    return ceil(relaxations * float(relaxation_customers(utilization)))

@@ -20,7 +20,7 @@ from formulas.kv_cache import LINK_MEAN_TRANSFER, LINK_UNSTABLE, transfer_quanti
 from formulas.montecarlo.agreement import CheckedValue, checked_value, estimates, long_enough
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.lindley import simulate_waits
-from formulas.montecarlo.run_length import RELAXATION_CUSTOMERS
+from formulas.montecarlo.run_length import relaxation_customers
 from formulas.montecarlo.tandem import lognormal_times
 from formulas.queueing import pollaczek_khinchine as pk
 
@@ -143,7 +143,7 @@ def check_link(
     arrivals = np.cumsum(generator.standard_exponential(transfers)) / rate
     times = simulate_link(arrivals, lognormal_times(link_time_s, cv, transfers, generator))
     times += latency_s
-    relaxation = float(RELAXATION_CUSTOMERS(utilization=utilization)) * (1.0 + cv**2)
+    relaxation = float(relaxation_customers(utilization)) * (1.0 + cv**2)
     skipped = min(ceil(_RELAXATIONS * relaxation), transfers // 2)
     simulated = estimates(times[skipped:], PERCENTILES, level)
     trusted = long_enough(transfers - skipped, relaxation)

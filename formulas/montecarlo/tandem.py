@@ -20,7 +20,7 @@ from formulas.closed_form import DomainError
 from formulas.montecarlo.agreement import CheckedValue, checked_value, estimates, long_enough
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.lindley import simulate_waits
-from formulas.montecarlo.run_length import RELAXATION_CUSTOMERS
+from formulas.montecarlo.run_length import relaxation_customers
 from formulas.parallelism.means import STAGES_MEAN_TTFT
 from formulas.parallelism.percentiles import pipeline_quantile
 from formulas.parallelism.tandem import Lognormal, tandem_mean
@@ -181,7 +181,7 @@ def check_pipeline(
     lengths = lognormal_times(1.0, cv, customers, generator)
     ttft = simulate_tandem(gaps, means[:, np.newaxis] * lengths)
     ttft += hop * (len(means) - 1)
-    relaxation = float(RELAXATION_CUSTOMERS(utilization=utilization)) * (1.0 + cv**2) * len(means)
+    relaxation = float(relaxation_customers(utilization)) * (1.0 + cv**2) * len(means)
     skipped = min(ceil(_RELAXATIONS * relaxation), customers // 2)
     kept = ttft[skipped:]
     simulated = estimates(kept, PERCENTILES, level)

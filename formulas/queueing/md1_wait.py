@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 _SWITCH = 5.0  # service times: Erlang's sum below, poles above
 _ALONE = 20.0  # service times: beyond it, at half load and more, the real pole alone is exact to 1e-13
 _PAIRS = 15
+_SMALLEST = 1e-300  # a survival that rounds below zero, where its logarithm is compared
 _ATOM = 1e-15  # a level within this of 1 - rho is the atom's: 1 - 0.3 is not 0.7 in binary
 
 _LEVEL = "A percentile's level lies between 0 and 1."
@@ -138,7 +139,7 @@ def wait_quantile(level: Any, utilization: Any) -> Any:
         above_atom = level - (1.0 - rho)
         t = np.where(above_atom <= _ATOM, 0.0 * rho, np.log1p(above_atom / (1.0 - rho)) / rho)
         excess = conjugate_excess(rho)
-        tail = np.log((1.0 - rho) / excess / late) / (excess + 1.0 - rho)
+        tail = np.log((1.0 - rho) / excess / late) / (excess + (1.0 - rho))
         by_poles = (t > 1.0) & (late < 1.0 - _erlang_cdf(np.full(rho.shape, _SWITCH), rho))
         by_sum = (t > 1.0) & ~by_poles
         t[by_poles] = tail[by_poles]
@@ -171,7 +172,11 @@ def max_utilization(wait_limit: Any, level: Any) -> Any:
         raise DomainError(_LEVEL if limit >= 0 else "A limit on the wait cannot be negative or endless.")
     limit, late = np.broadcast_arrays(np.where(inside, limit, 0.0), np.where(inside, 1.0 - level, 0.5))
     with np.errstate(all="ignore"):
-        rho = find_root(lambda x: np.log(_survival(limit, x) / late), 0.5 * late, np.full(late.shape, 1.0 - 1e-15))
+        rho = find_root(
+            lambda x: np.log(np.maximum(_survival(limit, x), _SMALLEST) / late),
+            0.5 * late,
+            np.full(late.shape, 1.0 - 1e-15),
+        )
     return _answer(np.where(inside, rho, np.nan), scalar)
 
 

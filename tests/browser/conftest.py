@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import TimeoutError
+from playwright.sync_api import TimeoutError as NothingHappened
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -131,7 +131,7 @@ class App:
         before = self.page.evaluate("window.scriptRuns")
         yield
         # A run so short that the page never showed it has nothing to wait for, hence no error when the time is up.
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(NothingHappened):
             self.page.wait_for_function(f"window.scriptRuns > {before}", timeout=3000)
         self.settle()
 

@@ -307,3 +307,43 @@ def test_the_scenario_travels_from_page_to_page(app):
     assert "A prompt of 1,500 tokens" in app.headline
     app.go("Tensor or pipeline")
     assert "keep up with 6 requests/s" in app.headline
+
+
+@pytest.mark.parametrize("pause_ms", [0, 60, 150])
+def test_quick_clicks_are_all_counted_and_the_page_survives(app, pause_ms):
+    app.open("ttft?service_ms=50&rate=5")
+    field = app.field("Arrival rate (requests/s)")
+    field.focus()
+    with app.rerun():
+        for _ in range(20):
+            field.press("ArrowUp")
+            app.page.wait_for_timeout(pause_ms)
+    app.page.get_by_role("heading", level=3).filter(has_text="25 requests/s").wait_for()
+    assert field.input_value() == "25"
+    assert parse_qs(urlsplit(app.page.url).query)["rate"] == ["25"]
+    assert app.page.get_by_text("Connection error").count() == 0
+
+
+def test_a_rate_beyond_the_slider_is_not_changed_by_other_inputs(app):
+    app.open("ttft?service_ms=50&rate=500")
+    for value in (51, 52, 53):
+        app.set("Service time (ms)", value)
+    assert app.field("Arrival rate (requests/s)").input_value() == "500"
+    assert parse_qs(urlsplit(app.page.url).query)["rate"] == ["500"]
+
+
+def test_the_scenario_of_a_link_survives_a_change_of_page_at_once(app):
+    app.page.goto(f"{app.address}/ttft?v=1&service_ms=50&rate=5")
+    app.page.get_by_test_id("stTopNav").get_by_role("link", name="Hardware and models").click()
+    app.page.get_by_role("heading", level=1, name="Hardware and models").wait_for()
+    app.settle()
+    assert app.field("Arrival rate (requests/s)").input_value() == "5"
+    app.go("Time to first token")
+    assert app.field("Service time (ms)").input_value() == "50"
+
+
+def test_unknown_parameters_are_gone_from_the_address(app):
+    app.open("ttft?rate=12&foo=1&v=9")
+    assert "links of version 1" in app.page.locator(".st-key-link-notices").inner_text()
+    app.page.wait_for_timeout(300)
+    assert "foo" not in app.page.url

@@ -1,6 +1,8 @@
 """The command line as scripts use it: JSON, tables, links, and mistakes in one line with exit status 2."""
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +56,7 @@ def test_the_link_gives_the_same_answer_again(answer):
     again = answer(first["link"])
     assert again == first
     assert answer("http://example.test:8501/" + first["link"]) == first
+    assert answer("http://example.test:8501/ttft/?" + first["link"].split("?")[1]) == first
 
 
 def test_flags_go_before_the_link(answer):
@@ -98,13 +101,13 @@ def test_without_json_a_table_for_people(run):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["ttft", "--rate", "-5"], "rate = -5.0: out of range; allowed: a number from 0.001"),
+        (["ttft", "--rate", "-5"], 'rate = "-5": out of range; allowed: a number from 0.001'),
         (["ttft", "--rate", "nan"], "not a finite number"),
         (["ttft", "--rate", "-inf"], "not a finite number"),
         (["ttft", "--rate=inf"], "not a finite number"),
         (["ttft", "--rate", "fast"], 'rate = "fast": not a finite number'),
         (["ttft", "--rate", ""], "a value is needed"),
-        (["ttft", "--rate"], "--rate"),
+        (["ttft", "--rate"], "a value is needed; allowed"),
         (["ttft", "--model", "lama-3.1-8b"], "did you mean llama-3.1-8b"),
         (["ttft", "--accelerator", "H100"], "did you mean h100"),
         (["ttft", "--prompt-token", "5"], "did you mean --prompt-tokens"),
@@ -116,6 +119,13 @@ def test_without_json_a_table_for_people(run):
         (["ttft?v=9&rate=1"], "links of version 1"),
         (["ttft?v=1&rat=1"], "did you mean rate"),
         (["ttft?v=1&rate=abc"], "not a finite number"),
+        (["ttft?v=1&rate=16&rate=17"], "rate is given 2 times"),
+        (["ttft", "--rate", "16", "--rate", "17"], "rate is given 2 times"),
+        (["http://[/ttft?v=1"], "is no link"),
+        (["ttft", "--rate", "1_0"], 'rate = "1_0"'),
+        (["ttft", "--rate", "1e400"], 'rate = "1e400"'),
+        (["ttft", "--seed", "2147483648"], 'seed = "2147483648"'),
+        (["ttft", "--servicems", "5"], "did you mean --service-ms"),
     ],
 )
 def test_a_wrong_input_is_named_in_one_line(run, words, said):
@@ -150,3 +160,19 @@ def test_the_module_runs_as_a_program():
     wrong = subprocess.run([*command[:3], "ttft", "--rate", "x"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("calculators: rate =")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = f"{shlex.quote(sys.executable)} -m calculators models --json | head -c 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_terminal_without_dashes_is_no_error():
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "calculators", "ttft", "--rate", "100"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -354,3 +354,35 @@ def test_each_alternative_is_what_the_calculation_says_of_it():
     no_link = {row.change: row for row in alternatives(TtftInputs(accelerator="l4"))}["tensor parallel 2"]
     assert no_link.service_ms is None
     assert "no scale-up link" in no_link.verdict
+
+
+@pytest.mark.parametrize(("service_ms", "slo", "percentile"), [(50, 300, 99.5), (50, 70, 99.95), (100, 599, 99.99)])
+def test_targets_of_a_few_service_times_have_a_highest_rate(service_ms, slo, percentile):
+    inputs = TtftInputs(rate=0.1, service_ms=service_ms, ttft_slo_ms=slo, percentile=percentile)
+    limit = compute(inputs).max_rate
+    assert compute(replace(inputs, rate=limit)).target_ttft_ms == pytest.approx(slo, rel=1e-6)
+
+
+def test_near_saturation_what_matters_is_the_rate_and_the_service_time():
+    for rate in (19.99, 19.9999, 19.999999):
+        by_name = {row.name: row.elasticity for row in sensitivities(TtftInputs(rate=rate, service_ms=50))}
+        assert by_name["service_ms"] - by_name["rate"] == pytest.approx(1, rel=1e-2)
+        assert by_name["rate"] == pytest.approx(1 / (1 - rate / 20), rel=0.2)
+
+
+def test_near_saturation_the_simulation_says_that_it_is_too_short():
+    checked = check(TtftInputs(rate=19.99999999, service_ms=50, customers=10_000))
+    assert checked.agrees is None
+
+
+def test_figures_that_are_compared_are_told_apart():
+    close = TtftInputs(rate=1, service_ms=100.0000001, ttft_slo_ms=100)
+    assert "100.0000001 ms" in sentence(close, compute(close))
+    nearly = TtftInputs(rate=19.9999, service_ms=50)
+    values = {label: value for label, value, _ in metrics(nearly, compute(nearly))}
+    assert values["Utilization"] not in ("1", "1.0")
+
+
+def test_no_degree_is_advised_that_the_inputs_refuse():
+    result = compute(TtftInputs(model="kimi-k2", accelerator="groq-lpu1", weight_dtype="int8"))
+    assert "Not even tp = 128" in result.warnings[-1] + "".join(result.warnings)

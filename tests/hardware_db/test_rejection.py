@@ -2,7 +2,8 @@
 
 import pytest
 
-from hardware_db import Accelerator, DatabaseError, Link, Model, load_folder
+from hardware_db import Accelerator, DatabaseError, Link, Model, accelerators, links, load_folder
+from hardware_db.load import check_links
 
 ACCELERATOR = {
     "vendor": '"V"',
@@ -300,3 +301,21 @@ def test_records_keep_the_order_of_files_and_of_lines(tmp_path):
     (tmp_path / "family.toml").write_text(text + "\n" + text.replace("[zeta]", "[alpha]"))
     (tmp_path / "early.toml").write_text(text.replace("[zeta]", "[mid]"))
     assert list(load_folder(tmp_path, Link)) == ["mid", "zeta", "alpha"]
+
+
+@pytest.mark.parametrize("name", ["H100-SXM", "h100 sxm", "h100<b>&=1", "-h100"])
+def test_an_id_that_cannot_go_into_a_link_is_refused(tmp_path, name):
+    (tmp_path / "family.toml").write_text(f'["{name}"]\nx = 1\n')
+    with pytest.raises(DatabaseError, match="an id has lower-case letters"):
+        load_folder(tmp_path, Accelerator)
+
+
+def test_an_accelerator_claims_no_more_than_its_link_carries_one_way():
+    chip = accelerators()["h100-sxm"]
+    check_links({"h100-sxm": chip}, links())
+    both_ways = chip.model_copy(update={"scale_up_gb_s": 900.0})
+    with pytest.raises(DatabaseError, match="give one direction"):
+        check_links({"h100-sxm": both_ways}, links())
+    dangling = chip.model_copy(update={"host_link_id": "pcie55"})
+    with pytest.raises(DatabaseError, match="not the id of a link"):
+        check_links({"h100-sxm": dangling}, links())

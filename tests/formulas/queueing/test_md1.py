@@ -213,3 +213,11 @@ def test_numbers_in_numbers_out():
     assert type(md1.wait_survival(3, np.float64(0.9))) is float
     assert md1.wait_quantile(0.99, np.array([0.9])).shape == (1,)
     assert md1.wait_quantile(np.array([[0.9], [0.99]]), np.array([0.1, 0.2, 0.3])).shape == (2, 3)
+
+
+def test_every_limit_has_a_largest_utilization():
+    limits = np.concatenate([np.linspace(0, 40, 4001), np.geomspace(1e-6, 1e6, 400)])
+    for level in (0.01, 0.5, 0.9, 0.99, 0.999, 0.9999):
+        largest = md1.max_utilization(limits, level)
+        assert np.all((largest > 0) & (largest < 1))
+        assert np.all(np.diff(largest[:4001]) >= 0)
