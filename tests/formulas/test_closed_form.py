@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulas
-from formulas import experts, kv_cache, parallelism, step_time
+from formulas import decode_pool, experts, interference, kv_cache, parallelism, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
 from formulas.queueing import md1
@@ -93,6 +93,26 @@ INSIDE = {  # every formula, at a point of its domain
     kv_cache.TOKENS_IN_MEMORY: {"cache_bytes": 58908206489, "bytes_per_token_per_rank": 131072},
     kv_cache.LARGEST_BATCH: {"cache_bytes": 58908206489, "bytes_per_sequence_per_rank": 306708480},
     kv_cache.BOUNDARY_BYTES: {"tokens": 512, "hidden": 9216, "element_bytes": 2, "stages": 4},
+    decode_pool.AFFINE_RATIO: {"rate": 200, "tokens": 64, "slope_s": 2.66e-5},
+    decode_pool.AFFINE_SHAPE: {"fixed_s": 6.6e-3, "slope_s": 2.66e-5},
+    decode_pool.AFFINE_MEAN_BATCH: {"rate": 200, "tokens": 64, "fixed_s": 6.6e-3, "slope_s": 2.66e-5},
+    decode_pool.AFFINE_MEAN_TPOT: {"rate": 200, "tokens": 64, "fixed_s": 6.6e-3, "slope_s": 2.66e-5},
+    decode_pool.AFFINE_MAX_RATE: {"mean_tpot": 0.015, "tokens": 64, "fixed_s": 6.6e-3, "slope_s": 2.66e-5},
+    decode_pool.AFFINE_TPOT_VARIANCE: {"rate": 200, "tokens": 64, "fixed_s": 6.6e-3, "slope_s": 2.66e-5},
+    decode_pool.FIXED_AVERAGING: {"ratio": 0.5},
+    decode_pool.RANDOM_AVERAGING: {"ratio": 0.5},
+    interference.BUSY_MEAN: {"rate": 40, "work_s": 0.5, "interruption_s": 0.0141},
+    interference.BUSY_VARIANCE: {"rate": 40, "work_s": 0.5, "interruption_s": 0.0141},
+    interference.SLOWDOWN: {"mixed_step_s": 0.0149, "decode_step_s": 0.0077},
+    interference.SPARE_FLOPS: {
+        "memory_s": 6.696e-3, "compute_efficiency": 0.6, "peak_flops": 989e12, "tp": 2, "decode_flops": 4.92e11,
+    },
+    interference.FREE_TOKENS: {"spare_flops": 3.481e12, "token_flops": 15009316864, "pair_flops": 524288},
+    interference.PREFILL_FIRST_TTFT: {"rate": 40, "service_time": 0.0141, "residual_s": 0.0039},
+    interference.PREFILL_FIRST_TPOT: {
+        "rate": 40, "service_time": 0.0141, "tokens": 63, "fixed_s": 6.6e-3, "slope_s": 2.66e-5,
+    },
+    interference.REREAD_TOKENS: {"prompt_tokens": 2048, "chunks": 4},
 }  # fmt: skip
 STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH}  # whole numbers
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)

@@ -39,7 +39,7 @@ def test_decode_is_the_product_form(rate, cv):
     The product form lets a request in at once, the steps only at their ends: a share 1/(2 m) of its time.
     """
     a, b = 6.6e-3, 2.66e-5
-    workload = poisson_workload(rate, 100_000, Lengths(512), Lengths(64, cv), 4)
+    workload = poisson_workload(rate, 60_000, Lengths(512), Lengths(64, cv), 4)
     served = simulate(workload, InstanceSettings("decode", AffineStep(a, b))).part(5_000, -2_000)
     more = float((served.output_tokens - 1).mean())
     exact = (a + b) / (1 - rate * more * b)
@@ -54,7 +54,7 @@ def test_goodputs_of_the_lecture(llama):
 
     def goodput(kind, low, high):
         def served_at(rate):
-            workload = poisson_workload(rate, 40_000, Lengths(512), Lengths(64), 1)
+            workload = poisson_workload(rate, 30_000, Lengths(512), Lengths(64), 1)
             return simulate(workload, InstanceSettings(kind, llama)).part(1_000, -500)
 
         return simulated_goodput(served_at, targets, low, high, 0.01)

@@ -10,7 +10,7 @@ from formulas.montecarlo.serving import (
     poisson_workload,
     simulate,
 )
-from tests.formulas.montecarlo.serving.token_by_token import token_by_token
+from tests.formulas.montecarlo.serving.token_by_token import TokenByToken
 
 STEPS = LargestOf((AffineStep(1e-3, 4e-4, 3e-6, 4e-4, 3e-6), AffineStep(4e-3, 0.0, 1e-5, 0.0, 0.0, 1e-5)))
 KINDS = {
@@ -37,13 +37,12 @@ def test_is_the_simulation_token_by_token(kind, rate):
     if settings.kind == "decode":
         workload = workload.only(workload.output_tokens > 1)
     served = simulate(workload, settings)
-    lists = (workload.arrivals.tolist(), workload.prompt_tokens.tolist(), workload.output_tokens.tolist())
-    first, completion, peak = token_by_token(*lists, settings)
-    np.testing.assert_allclose(served.completions, completion, rtol=1e-11)
+    plain = TokenByToken(workload, settings).run()
+    np.testing.assert_allclose(served.completions, plain.completion, rtol=1e-11)
     if settings.kind != "decode":
-        np.testing.assert_allclose(served.first_tokens, first, rtol=1e-11)
+        np.testing.assert_allclose(served.first_tokens, plain.first, rtol=1e-11)
     limit = settings.kv_tokens or np.inf
-    assert peak <= served.instances[0].peak_kv_tokens <= limit
+    assert plain.peak <= served.instances[0].peak_kv_tokens <= limit
     assert served.instances[0].peak_batch <= (settings.max_batch or np.inf)
 
 

@@ -1,66 +1,85 @@
-"""The same instances again, without any shortcut: every sequence is touched in every step."""
+"""One instance again, without any shortcut: every sequence is touched in every step."""
 
 from math import inf
 
 
-def token_by_token(arrivals, prompts, outputs, settings):
-    """First tokens, completions, and the largest cache occupied at any time."""
-    count = len(arrivals)
-    tokens = [0] * count if settings.kind != "decode" else [1] * count
-    cached = [0] * count if settings.kind != "decode" else list(prompts)
-    wanted = [1] * count if settings.kind == "prefill" else list(outputs)
-    first, completion = [inf] * count, [inf] * count
-    waiting, inside, time, nxt, peak = [], [], 0.0, 0, 0
-    kv, places = settings.kv_tokens or inf, settings.max_batch or inf
+class TokenByToken:
+    """Tokens out, tokens cached, and times of every request, as lists."""
 
-    def may_enter():
-        return (
-            waiting
-            and len(inside) < places
-            and sum(prompts[i] + wanted[i] - 1 for i in [*inside, waiting[0]]) <= kv
-        )  # fmt: skip
+    def __init__(self, workload, settings):
+        self.arrivals = workload.arrivals.tolist()
+        self.prompts, self.outputs = workload.prompt_tokens.tolist(), workload.output_tokens.tolist()
+        self.settings, self.count = settings, len(workload)
+        self.wanted = [1] * self.count if settings.kind == "prefill" else self.outputs
+        there = settings.kind == "decode"
+        self.tokens = [int(there)] * self.count
+        self.cached = [prompt * there for prompt in self.prompts]
+        self.first, self.completion = [inf] * self.count, [inf] * self.count
+        self.waiting, self.inside = [], []
+        self.come = self.peak = 0
 
-    def enter_until_full():
-        while may_enter():
-            inside.append(waiting.pop(0))
+    def run(self):
+        time = 0.0
+        while self.come < self.count or self.waiting or self.inside:
+            if not self.waiting and not self.inside:
+                time = max(time, self.arrivals[self.come])
+            while self.come < self.count and self.arrivals[self.come] <= time:
+                self.waiting.append(self.come)
+                self.come += 1
+            chunks, decoding = self.plan()
+            time += self.duration(chunks, decoding)
+            self.work(chunks, decoding, time)
+        return self
 
-    while nxt < count or waiting or inside:
-        if not waiting and not inside:
-            time = max(time, arrivals[nxt])
-        while nxt < count and arrivals[nxt] <= time:
-            waiting.append(nxt)
-            nxt += 1
-        decoding = [i for i in inside if cached[i] >= prompts[i]]
-        chunks = {}
-        if settings.kind == "decode":
-            enter_until_full()
-            decoding = list(inside)
-        elif settings.kind == "chunked":
-            room = settings.chunk_tokens - len(decoding)
-            while room > 0:
-                opened = [i for i in inside if cached[i] < prompts[i] and i not in chunks]
-                if not opened and may_enter():
-                    inside.append(waiting.pop(0))
-                    opened = inside[-1:]
-                if not opened:
-                    break
-                chunks[opened[0]] = min(room, prompts[opened[0]] - cached[opened[0]])
-                room -= chunks[opened[0]]
-        elif may_enter():
-            inside.append(waiting.pop(0))
-            chunks, decoding = {inside[-1]: prompts[inside[-1]]}, []
+    def enter(self):
+        """Whether the first who waits could come in."""
+        places, kv = self.settings.max_batch or inf, self.settings.kv_tokens or inf
+        if not self.waiting or len(self.inside) >= places:
+            return False
+        if sum(self.prompts[i] + self.wanted[i] - 1 for i in [*self.inside, self.waiting[0]]) > kv:
+            return False
+        self.inside.append(self.waiting.pop(0))
+        return True
+
+    def plan(self):
+        decoding = [i for i in self.inside if self.cached[i] >= self.prompts[i]]
+        if self.settings.kind == "decode":
+            while self.enter():
+                pass
+            return {}, list(self.inside)
+        if self.settings.kind == "chunked":
+            return self.chunks(self.settings.chunk_tokens - len(decoding)), decoding
+        if self.enter():
+            return {self.inside[-1]: self.prompts[self.inside[-1]]}, []
+        return {}, decoding
+
+    def chunks(self, room):
+        found = {}
+        while room > 0:
+            started = [i for i in self.inside if self.cached[i] < self.prompts[i] and i not in found]
+            if not started and not self.enter():
+                break
+            chosen = started[0] if started else self.inside[-1]
+            found[chosen] = min(room, self.prompts[chosen] - self.cached[chosen])
+            room -= found[chosen]
+        return found
+
+    def duration(self, chunks, decoding):
         total = sum(chunks.values())
-        pairs = sum(n * cached[i] + n * n / 2 for i, n in chunks.items())
+        pairs = sum(n * self.cached[i] + n * n / 2 for i, n in chunks.items())
         equivalent = pairs / total - total / 2 if total else 0
-        time += settings.step_time(total, equivalent, len(decoding), sum(prompts[i] + tokens[i] for i in decoding))
+        context = sum(self.prompts[i] + self.tokens[i] for i in decoding)
+        return self.settings.step_time(total, equivalent, len(decoding), context)
+
+    def work(self, chunks, decoding, time):
         for i, n in chunks.items():
-            cached[i] += n
-        for i in decoding + [i for i in chunks if cached[i] == prompts[i]]:
-            cached[i] = max(cached[i], prompts[i] + tokens[i])
-            tokens[i] += 1
-            first[i] = min(first[i], time)
-            if tokens[i] == wanted[i]:
-                completion[i] = time
-        peak = max(peak, sum(cached[i] for i in inside))
-        inside = [i for i in inside if completion[i] == inf]
-    return first, completion, peak
+            self.cached[i] += n
+        for i in decoding:
+            self.cached[i] += 1
+        for i in decoding + [i for i in chunks if self.cached[i] == self.prompts[i]]:
+            self.tokens[i] += 1
+            self.first[i] = min(self.first[i], time)
+            if self.tokens[i] == self.wanted[i]:
+                self.completion[i] = time
+        self.peak = max(self.peak, sum(self.cached[i] for i in self.inside))
+        self.inside = [i for i in self.inside if self.completion[i] == inf]
