@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 import streamlit as st
@@ -136,16 +138,18 @@ def rate_handle(capacity: float) -> None:
         Rate [requests/s] at which the instance is saturated: the slider reaches a tenth beyond, or to the rate at hand.
     """
     rate = float(st.session_state["rate"])
-    if st.session_state.get(_HANDLED) != rate:
-        st.session_state[_HANDLE] = st.session_state.get(_HANDLE, 0) + 1
-        st.session_state[_HANDLED] = rate
+    handle = st.session_state.setdefault(_HANDLE, _Handle())
+    if handle.rate != rate:
+        handle.version += 1
+        handle.rate = rate
+        handle.drawn_at.append(rate)
     declaration = declared(Scenario)["rate"]
     assert isinstance(declaration, Number)  # noqa: S101 - the declaration is a few files away; for the type checker
     top = max(1.1 * capacity, rate)
     low, high = max(declaration.low, top / 1000), min(declaration.high, top)
     if low >= high:
         return
-    key = f"rate_handle {st.session_state[_HANDLE]}"
+    key = f"rate_handle {handle.version}"
     st.slider(
         f"{declaration.label} ({declaration.unit})",
         low,
@@ -159,14 +163,27 @@ def rate_handle(capacity: float) -> None:
     )
 
 
-_HANDLE = "which handle of the rate is drawn"
-_HANDLED = "rate that the handle knows"
+@dataclass
+class _Handle:
+    """What is known of the slider in one session: its version, the rate it stands for, the rates it was drawn at."""
+
+    version: int = 0
+    rate: float | None = None
+    drawn_at: deque[float] = field(default_factory=lambda: deque(maxlen=100))
+
+
+_HANDLE = "handle of the rate"
 
 
 def _follow_handle(key: str) -> None:
+    handle, moved_to = st.session_state[_HANDLE], st.session_state[key]
+    if moved_to in handle.drawn_at:
+        # Under quick clicks the browser sends an earlier slider's place under the name of a later one. That is nobody's
+        # hand: a hand stops at a step of the slider, and no slider is drawn exactly there. Draw another one.
+        handle.rate = None
+        return
     # Four significant digits are what the slider shows; a link with them is one that a person can read.
-    rate = float(f"{st.session_state[key]:.4g}")
-    st.session_state["rate"] = st.session_state[_HANDLED] = rate
+    st.session_state["rate"] = handle.rate = float(f"{moved_to:.4g}")
 
 
 def known_inputs(inputs: type) -> Mapping[str, Input]:

@@ -20,6 +20,7 @@ from formulas.interference import (
     delay_busy_quantile,
     prefill_first,
 )
+from formulas.montecarlo.confidence import mean_interval
 from formulas.queueing import md1
 from formulas.step_time import Machine, StepLoad, attended_pairs, attention_flops, matmul_flops, step_time
 from tests.formulas import step_by_step
@@ -45,6 +46,12 @@ def mixed(sequences, prompt):
 
 def plain(sequences):
     return mixed(sequences, 0.0)
+
+
+def open_share(values):
+    """Half-width of the 99.9 % interval of a simulated mean, relative to it."""
+    interval = mean_interval(values, 0.999)
+    return (interval.high - interval.low) / 2 / interval.estimate
 
 
 PREFILL = one_step(0, 0, PROMPT).total_s
@@ -146,17 +153,17 @@ def test_prefill_first_equals_its_closed_forms(rate):
 
 @pytest.mark.parametrize("rate", [10, 20, 30, 40, 50])
 def test_prefill_first_by_events(rate):
-    """Within 1 % for the mean TTFT, 1 % for the mean TPOT and 1.5 % for P90; twice that above 40 requests/s."""
-    rng, count = np.random.default_rng(rate), 60_000 if rate < 40 else 300_000
+    """Within 1 % for the mean TTFT and TPOT and 1.5 % for P90, beside what the simulation itself leaves open."""
+    rng, count = np.random.default_rng(rate), 60_000 if rate < 40 else 400_000
     arrivals = np.cumsum(rng.exponential(1 / rate, count))
     first, last = step_by_step.prefill_first(arrivals, STEPS, lambda n: FIXED + SLOPE * n, PREFILL)
     ttft, tpot = (first - arrivals)[2000:], ((last - first) / STEPS)[2000:]
     both = prefill_first(rate, PREFILL, STEPS, plain)
-    slack = 2 if rate > 40 else 1
-    assert both.mean_ttft == pytest.approx(ttft.mean(), rel=0.01 * slack)
-    assert both.mean_tpot == pytest.approx(tpot.mean(), rel=0.01 * slack)
-    assert both.tpot_quantile(0.9) == pytest.approx(np.quantile(tpot, 0.9), rel=0.015 * slack)
-    assert both.tpot_deviation == pytest.approx(tpot.std(), rel=0.04 * slack)
+    noise = open_share(tpot)
+    assert both.mean_ttft == pytest.approx(ttft.mean(), rel=0.01 + open_share(ttft))
+    assert both.mean_tpot == pytest.approx(tpot.mean(), rel=0.01 + noise)
+    assert both.tpot_quantile(0.9) == pytest.approx(np.quantile(tpot, 0.9), rel=0.015 + 2 * noise)
+    assert both.tpot_deviation == pytest.approx(tpot.std(), rel=0.04 + 3 * noise)
 
 
 @pytest.mark.parametrize(("rate", "budget"), [(10, 512), (40, 512), (40, 1024), (50, 1024), (40, 256)])
@@ -167,9 +174,10 @@ def test_chunked_by_events(rate, budget):
     first, last = step_by_step.chunked(arrivals, PROMPT, STEPS, lambda n, p: table[max(n, 1) - 1, p], budget)
     ttft, tpot = (first - arrivals)[2000:], ((last - first) / STEPS)[2000:]
     both = chunked(rate, PROMPT, STEPS, mixed, budget)
-    assert both.mean_ttft == pytest.approx(ttft.mean(), rel=0.03)
-    assert both.mean_tpot == pytest.approx(tpot.mean(), rel=0.01)
-    assert both.tpot_quantile(0.9) == pytest.approx(np.quantile(tpot, 0.9), rel=0.02)
+    noise = open_share(tpot)
+    assert both.mean_ttft == pytest.approx(ttft.mean(), rel=0.02 + open_share(ttft))
+    assert both.mean_tpot == pytest.approx(tpot.mean(), rel=0.01 + noise)
+    assert both.tpot_quantile(0.9) == pytest.approx(np.quantile(tpot, 0.9), rel=0.015 + 2 * noise)
 
 
 def test_chunks_shorten_the_tail_and_a_small_budget_needs_more_steps():

@@ -1,0 +1,20 @@
+"""Decode under load: the batch that forms by itself, and the time per output token that goes with it."""
+
+from formulas.decode_pool.affine import (
+    AFFINE_MAX_RATE,
+    AFFINE_MEAN_BATCH,
+    AFFINE_MEAN_TPOT,
+    AFFINE_RATIO,
+    AFFINE_SHAPE,
+    AFFINE_TPOT_VARIANCE,
+    affine_batch_law,
+    affine_tpot_quantile,
+)
+from formulas.decode_pool.averaging import FIXED_AVERAGING, RANDOM_AVERAGING, Lengths, averaging
+from formulas.decode_pool.law import PoolLaw, capacity, max_rate, stationary_law
+
+__all__ = [
+    "AFFINE_MAX_RATE", "AFFINE_MEAN_BATCH", "AFFINE_MEAN_TPOT", "AFFINE_RATIO", "AFFINE_SHAPE",
+    "AFFINE_TPOT_VARIANCE", "FIXED_AVERAGING", "RANDOM_AVERAGING", "Lengths", "PoolLaw", "affine_batch_law",
+    "affine_tpot_quantile", "averaging", "capacity", "max_rate", "stationary_law",
+]  # fmt: skip
