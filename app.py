@@ -11,6 +11,6 @@ pages = [
     for room in catalog.ROOMS
 ]
 page = st.navigation(pages, position="top")
-page_kit.draw_scenario()
+page_kit.draw_scenario(page.url_path)
 page.run()
 page_kit.settle()

@@ -12,6 +12,8 @@ import streamlit as st
 from calculators.inputs import Choice, Input, Integer, Number, Text, Value, declared, defaults
 from calculators.scenario import GROUPS, Scenario
 
+_PAGE = "page drawn last"
+
 COLLAPSED = ("Assumptions", "Simulation")
 """Groups that most people leave as they are."""
 
@@ -88,8 +90,20 @@ def _draw_choice(declaration: Choice, label: str) -> None:
     )
 
 
-def draw_scenario() -> None:
-    """Draw the shared inputs in the sidebar, group by group, and the button that resets them."""
+def draw_scenario(page: str) -> None:
+    """Draw the shared inputs in the sidebar, group by group.
+
+    Parameters
+    ----------
+    page
+        Name of the page that is drawn. When it is another one than before, every value is sent to the browser again:
+        who leaves a page before it was drawn has not seen the values that a link brought.
+    """
+    if st.session_state.get(_PAGE) != page:
+        st.session_state[_PAGE] = page
+        for name in declared(Scenario):
+            if name in st.session_state:
+                st.session_state[name] = st.session_state[name]
     with st.sidebar:
         for heading, group in GROUPS:
             with st.expander(heading, expanded=heading not in COLLAPSED):
