@@ -7,7 +7,6 @@ on the server.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import json
 import os
@@ -93,8 +92,6 @@ for (const button of document.querySelectorAll("button[data-format]"))
 @cache
 def pdf_obstacle() -> str:
     """Return why this server cannot write PDF, as a sentence, or an empty string if it can."""
-    if importlib.util.find_spec("kaleido") is None:
-        return "PDF needs the package kaleido on the server: pip install -r requirements-export.txt."
     if not (os.environ.get("BROWSER_PATH") or any(map(shutil.which, BROWSERS))):
         return "PDF needs a Chrome or Chromium on the server, and none was found."
     return ""
