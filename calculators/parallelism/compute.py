@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from calculators.degrees import Degree, pipeline_degrees, tensor_degrees
-from calculators.inputs import choice, integer, number
+from calculators.inputs import InputError, InputsError, choice, integer, number
 from calculators.outputs import output, readable, short
 from calculators.parallelism.ways import Way
 from calculators.scenario import Assumptions, FirstTokenTarget, Interconnect, Service, Simulation, Traffic
@@ -176,7 +176,12 @@ def _service_on_one(inputs: ParallelismInputs) -> tuple[float, tuple[str, ...]]:
 
 def _tensor_service_ms(inputs: ParallelismInputs, tp: int) -> float:
     """Return the service time in tensor; the speedup is the step-time model's also where D is typed in."""
-    one, several = (prefill_time(prefill_inputs(inputs, degree, service_ms=None)).service_ms for degree in (1, tp))
+    try:
+        one, several = (prefill_time(prefill_inputs(inputs, degree, service_ms=None)).service_ms for degree in (1, tp))
+    except InputsError as refused:
+        # The degree is this page's number of accelerators; its sentence says what joins how many.
+        named = [InputError("gpus", tp, each.sentence) if each.name == "tp" else each for each in refused.errors]
+        raise InputsError(named) from None
     return several if inputs.service_ms is None else inputs.service_ms * several / one
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import hardware_db
 from calculators import outputs
 from calculators.degrees import pipeline_degrees, tensor_degrees
+from calculators.inputs import InputsError
 from calculators.parallelism import maps, wording
 from calculators.parallelism.check import check
 from calculators.parallelism.compute import LEVELS, ParallelismInputs, compute
@@ -210,3 +211,10 @@ def test_mixed_ways_go_from_tensor_to_pipeline():
     order = [by_id[name] for name in ("tp", "tp4pp2", "tp2pp4", "pp")]
     assert [way.unloaded_ms for way in order] == sorted(way.unloaded_ms for way in order)
     assert [way.capacity for way in order] == sorted(way.capacity for way in order)
+
+
+def test_more_accelerators_than_the_link_joins_are_refused_by_the_name_of_this_page():
+    with pytest.raises(InputsError) as caught:
+        compute(ParallelismInputs(gpus=16))
+    assert str(caught.value).startswith("gpus = 16: the scale-up link of H100 SXM5 80GB joins 8")
+    assert compute(ParallelismInputs(gpus=16, tp_link="ib-ndr")).tp_capacity > 0
