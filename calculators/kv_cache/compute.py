@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import hardware_db
 from calculators.inputs import choice, integer, number
-from calculators.kv_cache.sizes import cache_of
-from calculators.kv_cache.transfer import Route, Transfer, route_of, transfer
+from calculators.kv_cache.sizes import cache_of, moved_bytes
+from calculators.kv_cache.transfer import Route, Transfer, context_of, route_of, transfer
 from calculators.outputs import output, readable, short
 from calculators.scenario import Simulation, Traffic
 from calculators.service_time import PrefillInputs, prefill_time
@@ -123,7 +123,7 @@ class KvCacheInputs(Simulation, PrefillInputs, Traffic):
         high=10_000_000,
         default=None,
         step=512,
-        empty="the prompt's length",
+        empty="prompt and cached prefix",
         help="Tokens that each sequence of the largest batch has in its cache.",
     )
 
@@ -168,11 +168,12 @@ def compute(inputs: KvCacheInputs) -> KvCacheResult:
     """
     prefill = prefill_time(inputs)
     model = hardware_db.models()[inputs.model]
-    cache = cache_of(model, inputs.prompt_tokens, inputs.kv_dtype, inputs.tp, inputs.pp)
-    context = inputs.context_tokens or inputs.prompt_tokens
+    cache = cache_of(model, context_of(inputs), inputs.kv_dtype, inputs.tp, inputs.pp)
+    context = inputs.context_tokens or context_of(inputs)
     sequence = cache_of(model, context, inputs.kv_dtype, inputs.tp, inputs.pp).sequence_per_rank
     moved = transfer(inputs, route_of(inputs), prefill.service_ms)
     room = _memory_left(inputs)
+    prefix = moved_bytes(model, inputs.prompt_tokens, inputs.kv_dtype)
     return KvCacheResult(
         kv_bytes_per_token=cache.per_token,
         window_bytes_per_token=cache.window_per_token,
@@ -195,7 +196,7 @@ def compute(inputs: KvCacheInputs) -> KvCacheResult:
         kv_bytes_per_token_per_rank=cache.per_token_per_rank,
         max_tokens_in_memory=_fit(room, cache.per_token_per_rank),
         max_batch=_fit(room, sequence),
-        fetch_break_even_gb_s=forms.FETCH_BREAK_EVEN(kv_bytes=cache.moved, compute_s=prefill.service_ms / 1e3) / 1e9,
+        fetch_break_even_gb_s=forms.FETCH_BREAK_EVEN(kv_bytes=prefix, compute_s=prefill.service_ms / 1e3) / 1e9,
         boundary_bytes=forms.BOUNDARY_BYTES(
             tokens=inputs.prompt_tokens,
             hidden=model.hidden,
@@ -248,6 +249,9 @@ def _warnings(inputs: KvCacheInputs, moved: Transfer, room: float | None) -> tup
             f"Does not fit: with {inputs.tp * inputs.pp} × {inputs.accelerator} the weights of {inputs.model} in "
             f"{inputs.weight_dtype} and the reserve leave no memory for a cache."
         )
+    layers = hardware_db.models()[inputs.model].layers
+    if inputs.pp > layers:
+        found.append(f"{inputs.pp} stages, and {inputs.model} has {layers} layers: no engine would run it.")
     if inputs.service_ms is not None:
         found.append(
             "The prefill time is typed in; the size of the cache follows from the model and the prompt length."

@@ -47,7 +47,10 @@ def transfer_curves(inputs: KvCacheInputs) -> list[TransferCurve]:
 
 
 def _transfer_ms(inputs: KvCacheInputs, route: Route) -> Array:
-    return np.asarray(1e3 * forms.TRANSFER_TIME(**link_values(inputs, route, PROMPTS), latency_s=route.latency_s))
+    return np.asarray(
+        1e3
+        * forms.TRANSFER_TIME(**link_values(inputs, route, PROMPTS + inputs.cached_tokens), latency_s=route.latency_s)
+    )
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hardware_db
 from calculators.facts import Fact, ShownFormula, accelerator_figures, fact_of, model_figures
 from calculators.kv_cache.compute import KvCacheInputs, KvCacheResult
-from calculators.kv_cache.transfer import link_values, route_of, transfer
+from calculators.kv_cache.sizes import moved_bytes
+from calculators.kv_cache.transfer import context_of, link_values, route_of, transfer
 from calculators.service_time import assumptions_of, compute_dtype_of
 from formulas import kv_cache as forms
 
@@ -13,10 +14,11 @@ from formulas import kv_cache as forms
 def formulas(inputs: KvCacheInputs, result: KvCacheResult) -> list[ShownFormula]:
     """Return the formulas of the transfer, the link as a queue, the overlap, the memory and the reuse."""
     route = route_of(inputs)
-    values = {name: float(value) for name, value in link_values(inputs, route, inputs.prompt_tokens).items()}
+    values = {name: float(value) for name, value in link_values(inputs, route, context_of(inputs)).items()}
     link_s = transfer(inputs, route, result.prefill_ms).link_ms / 1e3
     queue = {"rate": inputs.rate, "link_time_s": link_s}
     model = hardware_db.models()[inputs.model]
+    prefix = moved_bytes(model, inputs.prompt_tokens, inputs.kv_dtype)
     return [
         ShownFormula(forms.TRANSFER_TIME, values | {"latency_s": route.latency_s}, size_remark(inputs, result)),
         ShownFormula(forms.REQUIRED_BANDWIDTH, {"rate": inputs.rate, "kv_bytes": values["kv_bytes"]}),
@@ -31,7 +33,7 @@ def formulas(inputs: KvCacheInputs, result: KvCacheResult) -> list[ShownFormula]
                 "latency_s": route.latency_s,
             },
         ),
-        ShownFormula(forms.FETCH_BREAK_EVEN, {"kv_bytes": values["kv_bytes"], "compute_s": result.prefill_ms / 1e3}),
+        ShownFormula(forms.FETCH_BREAK_EVEN, {"kv_bytes": float(prefix), "compute_s": result.prefill_ms / 1e3}),
     ]
 
 
@@ -43,7 +45,7 @@ def size_remark(inputs: KvCacheInputs, result: KvCacheResult) -> str:
     for group in model.attention_groups:
         each = group.cached_elements_per_layer
         kind = "window" if group.window_tokens else "growing"
-        tokens = min(inputs.prompt_tokens, group.window_tokens or inputs.prompt_tokens)
+        tokens = min(context_of(inputs), group.window_tokens or context_of(inputs))
         parts.append(
             f"{group.layers} {kind} layers × {each:,} elements × {element:g} B × {tokens:,} tokens = "
             f"{group.layers * each * element * tokens:,.0f} B"

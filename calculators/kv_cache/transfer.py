@@ -32,6 +32,11 @@ class Route:
     latency_known: bool
 
 
+def context_of(inputs: KvCacheInputs) -> int:
+    """Return the tokens whose cache a request has after its prefill: the prompt and the prefix found in a cache."""
+    return inputs.prompt_tokens + inputs.cached_tokens
+
+
 def route_of(inputs: KvCacheInputs) -> Route:
     """Return the chosen link with what is typed in instead of its own figures."""
     link = hardware_db.links()[inputs.link]
@@ -61,22 +66,22 @@ class Transfer:
     verdict: str
 
 
-def link_values(inputs: KvCacheInputs, route: Route, prompt_tokens: Any) -> dict[str, Any]:
-    """Return the arguments of the transfer's formula, SI units, for prompts of ``prompt_tokens`` (number or array)."""
+def link_values(inputs: KvCacheInputs, route: Route, tokens: Any) -> dict[str, Any]:
+    """Return the arguments of the transfer's formula, SI units, for contexts of so many tokens (number or array)."""
     model = hardware_db.models()[inputs.model]
     return {
-        "kv_bytes": moved_bytes(model, prompt_tokens, inputs.kv_dtype),
+        "kv_bytes": moved_bytes(model, tokens, inputs.kv_dtype),
         "link_bytes_s": route.bytes_s,
         "links": inputs.links_used,
         "link_efficiency": inputs.link_efficiency,
-        "messages": model.layers * np.ceil(np.asarray(prompt_tokens) / inputs.block_tokens),
+        "messages": model.layers * np.ceil(np.asarray(tokens) / inputs.block_tokens),
         "message_overhead_s": 1e-6 * inputs.message_overhead_us,
     }
 
 
 def transfer(inputs: KvCacheInputs, route: Route, prefill_ms: float) -> Transfer:
     """Return the transfer of one request's cache over ``route`` beside a prefill of ``prefill_ms``."""
-    values = link_values(inputs, route, inputs.prompt_tokens)
+    values = link_values(inputs, route, context_of(inputs))
     link_s = forms.LINK_TIME(**values)
     transfer_s = forms.TRANSFER_TIME(**values, latency_s=route.latency_s)
     layers = hardware_db.models()[inputs.model].layers
@@ -86,6 +91,7 @@ def transfer(inputs: KvCacheInputs, route: Route, prefill_ms: float) -> Transfer
     utilization = forms.LINK_UTILIZATION(rate=inputs.rate, link_time_s=link_s)
     queue = {"rate": inputs.rate, "link_time_s": link_s, "latency_s": route.latency_s}
     sustainable = utilization < 1
+    wait_s = forms.LINK_MEAN_TRANSFER(**queue) - transfer_s if sustainable else 0.0
     return Transfer(
         link_ms=1e3 * link_s,
         transfer_ms=1e3 * transfer_s,
@@ -95,7 +101,9 @@ def transfer(inputs: KvCacheInputs, route: Route, prefill_ms: float) -> Transfer
         mean_ms=1e3 * forms.LINK_MEAN_TRANSFER(**queue) if sustainable else None,
         p99_ms=1e3 * float(forms.transfer_quantile(0.99, **queue)) if sustainable else None,
         exposed_ms=1e3 * exposed_s,
-        verdict=_verdict(sustainable, 1e3 * transfer_s / prefill_ms, 1e3 * exposed_s / prefill_ms),
+        verdict=_verdict(
+            sustainable, 1e3 * (transfer_s + wait_s) / prefill_ms, 1e3 * (exposed_s + wait_s) / prefill_ms
+        ),
     )
 
 

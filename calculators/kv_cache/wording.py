@@ -8,7 +8,7 @@ import hardware_db
 from calculators import checks
 from calculators.kv_cache.check import KvCacheCheck
 from calculators.kv_cache.compute import KvCacheInputs, KvCacheResult
-from calculators.kv_cache.transfer import FREE, VERDICTS, Route, Transfer, route_of
+from calculators.kv_cache.transfer import FREE, VERDICTS, Route, Transfer, context_of, route_of
 from calculators.outputs import readable, short
 
 ICONS = {
@@ -22,8 +22,11 @@ ICONS = {
 def answer(inputs: KvCacheInputs, result: KvCacheResult) -> str:
     """Return the answer to the page's question, in Markdown, with the icon of its verdict in front."""
     route = route_of(inputs)
-    size = f"A prompt of {inputs.prompt_tokens:,} tokens leaves **{bytes_of(result.transfer_bytes)}** of cache"
-    share = f"{result.transfer_fraction_of_prefill:.2%} of the prefill"
+    prefix = f" after {inputs.cached_tokens:,} cached" if inputs.cached_tokens else ""
+    tokens = f"{inputs.prompt_tokens:,} token{'s' * (inputs.prompt_tokens > 1)}"
+    size = f"A prompt of {tokens}{prefix} leaves **{bytes_of(result.transfer_bytes)}** of cache"
+    fraction = result.transfer_fraction_of_prefill
+    share = f"{short(100 * fraction)} % of the prefill" if fraction < 1 else f"{short(fraction)} times the prefill"
     if result.verdict == "not_sustainable":
         said = (
             f"{size}, and {readable(inputs.rate)} requests/s need {short(result.required_gb_s, 'GB/s')}: more than "
@@ -32,9 +35,16 @@ def answer(inputs: KvCacheInputs, result: KvCacheResult) -> str:
     else:
         said = (
             f"{size}; over {route.name} it takes **{short(result.transfer_ms, 'ms')}**, {share}, of which "
-            f"{short(result.exposed_ms, 'ms')} stay exposed when it is sent layer by layer."
+            f"{short(result.exposed_ms, 'ms')} stay exposed when it is sent layer by layer{_queued(result)}."
         )
     return f"{ICONS[result.verdict]} {said}"
+
+
+def _queued(result: KvCacheResult) -> str:
+    """Return what waiting for the link adds, where it is more than a tenth of the transfer."""
+    if result.mean_transfer_ms is None or result.mean_transfer_ms < 1.1 * result.transfer_ms:
+        return ""
+    return f"; with the wait for the link it takes **{short(result.mean_transfer_ms, 'ms')}** on average"
 
 
 def bytes_of(value: float) -> str:
@@ -100,10 +110,10 @@ def links_table(found: Sequence[tuple[Route, Transfer]], prefill_ms: float) -> d
 def on_links() -> str:
     """Return how the verdicts are meant, in Markdown."""
     return (
-        f"A transfer is *free* up to {FREE:.0%} of the prefill; it is *hidden* where that much at most stays exposed when "
-        "each layer is sent as soon as it is computed; beyond that it is *tight*. Where the link is busy all the time, "
-        "the rate is *not sustainable*. Rates are one way, without the efficiency and the overheads typed in but for "
-        "those of this page."
+        f"A transfer is *free* where it takes at most {FREE:.0%} of the prefill, the mean wait for the link included; it "
+        "is *hidden* where at most so much stays exposed when each layer is sent as soon as it is computed; beyond that "
+        "it is *tight*. Where the link is busy all the time, the rate is *not sustainable*. Each row takes the link's own "
+        "bandwidth and latency, and this page's efficiency, number of links and overhead of a message."
     )
 
 
@@ -115,9 +125,11 @@ def on_reuse(inputs: KvCacheInputs, result: KvCacheResult) -> str:
     )
     if inputs.pp == 1:
         return reuse
+    compared = "less" if result.boundary_bytes < result.transfer_bytes else "more"
     return (
-        f"{reuse} Where matching stages of prefill and decode share a node, only activations cross nodes: "
-        f"**{bytes_of(result.boundary_bytes)}** a request instead of {bytes_of(result.transfer_bytes)}."
+        f"{reuse} Where matching stages of prefill and decode share a node, the cache stays there and activations cross "
+        f"nodes: **{bytes_of(result.boundary_bytes)}** a request, {compared} than the {bytes_of(result.transfer_bytes)} "
+        "of cache."
     )
 
 
@@ -125,7 +137,7 @@ def on_memory(inputs: KvCacheInputs, result: KvCacheResult) -> str:
     """Return what fits in memory, in Markdown."""
     if result.max_tokens_in_memory is None:
         return "The weights and the reserve leave no memory for a cache."
-    context = inputs.context_tokens or inputs.prompt_tokens
+    context = inputs.context_tokens or context_of(inputs)
     model = hardware_db.models()[inputs.model]
     shards = model.kv_shards(inputs.tp)
     replicated = f" The cache divides over {shards} of the {inputs.tp} ranks and is replicated beyond." * (

@@ -47,7 +47,7 @@ def check(inputs: ParallelismInputs) -> ParallelismCheck:
     InputsError
         As for :func:`~calculators.parallelism.compute.compute`.
     """
-    ways = [way for way in compute(inputs).ways if way.id in NAMES and inputs.rate < way.capacity]
+    ways = [way for way in compute(inputs).ways if way.id in NAMES and way.is_stable(inputs.rate)]
     if not ways:
         raise DomainError("No way is stable at this rate: there is no steady state to simulate.")
     runs = {way: _simulate(way, inputs, len(ways)) for way in ways}

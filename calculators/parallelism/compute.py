@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from calculators.degrees import Degree, pipeline_degrees, tensor_degrees
+import hardware_db
+from calculators.degrees import PIPELINE_DEGREES, TENSOR_DEGREES, Degree, pipeline_degrees, tensor_degrees
 from calculators.inputs import InputError, InputsError, choice, integer, number
 from calculators.outputs import output, readable, short
 from calculators.parallelism.ways import Way
@@ -107,9 +108,9 @@ class ParallelismResult:
     tp_p99_ttft_ms: float | None = output("Tensor, P99 TTFT", "ms", default=None)
     pp_p99_ttft_ms: float | None = output("Pipeline, P99 TTFT", "ms", default=None)
     replicas_p99_ttft_ms: float | None = output("Replicas, P99 TTFT", "ms", default=None)
-    crossover_rate: float | None = output("Crossover, by the mean", "requests/s", "Above it the pipeline wins")
-    crossover_rate_p90: float | None = output("Crossover, by P90", "requests/s", "Above it the pipeline wins")
-    crossover_rate_p99: float | None = output("Crossover, by P99", "requests/s", "Above it the pipeline wins")
+    crossover_rate: float | None = output("Crossover, by the mean", "requests/s", "Above it the pipeline beats tensor")
+    crossover_rate_p90: float | None = output("Crossover, by P90", "requests/s", "Above it the pipeline beats tensor")
+    crossover_rate_p99: float | None = output("Crossover, by P99", "requests/s", "Above it the pipeline beats tensor")
     winner: str | None = output("Lowest mean TTFT", "", "tp, pp or replicas, of those that fit and are stable")
     winner_p90: str | None = output("Lowest P90 TTFT")
     winner_p99: str | None = output("Lowest P99 TTFT")
@@ -139,6 +140,8 @@ def compute(inputs: ParallelismInputs) -> ParallelismResult:
         for way in three
         for statistic, level in LEVELS.items()
     }
+    spread = _spread(inputs, three) if inputs.prompt_cv else None
+    winners = _winners(three, times, spread)
     found = {statistic: _crossover(tensor, pipeline, level) for statistic, level in LEVELS.items()}
     return ParallelismResult(
         service_ms=one_ms,
@@ -149,13 +152,13 @@ def compute(inputs: ParallelismInputs) -> ParallelismResult:
         crossover_rate_p90=found["p90"].rate,
         crossover_rate_p99=found["p99"].rate,
         crossover_reason=found["mean"].reason,
-        winner=_winner(three, times, "mean"),
-        winner_p90=_winner(three, times, "p90"),
-        winner_p99=_winner(three, times, "p99"),
+        winner=winners["mean"],
+        winner_p90=winners["p90"],
+        winner_p99=winners["p99"],
         tp_capacity=tensor.capacity,
         pp_capacity=pipeline.capacity,
         replicas_capacity=replicas.capacity,
-        spread=_spread(inputs, three) if inputs.prompt_cv else None,
+        spread=spread,
         ways=(*three, *_mixed_ways(inputs, one_ms, tensor_ms)),
         degrees=_degrees(inputs),
         warnings=(*remarks, *_warnings(inputs, three)),
@@ -165,6 +168,9 @@ def compute(inputs: ParallelismInputs) -> ParallelismResult:
 def prefill_inputs(inputs: ParallelismInputs, tp: int, **changes: Any) -> PrefillInputs:
     """Return the inputs of a prefill on ``tp`` accelerators in tensor, other things as in ``inputs``."""
     shared = {f.name: getattr(inputs, f.name) for f in fields(PrefillInputs) if f.name != "tp"}
+    domain = hardware_db.accelerators()[inputs.accelerator].scale_up_domain
+    if domain is not None and tp <= domain < inputs.gpus:
+        shared["tp_link"] = None  # the link named is what joins the nodes; a group inside one has its own
     return PrefillInputs(**(shared | changes), tp=tp)
 
 
@@ -225,11 +231,23 @@ def _stages(inputs: ParallelismInputs, tp: int, pp: int, service_ms: float) -> t
 
 
 def _way(inputs: ParallelismInputs, name: str, tp: int, pp: int, replicas: int, times_ms: tuple[float, ...]) -> Way:
-    fits = None
+    fits: bool | None = None
+    obstacles: tuple[str, ...] = ()
     if inputs.service_ms is None:
-        ranks = tp * pp
-        fits = (tensor_degrees if pp == 1 else pipeline_degrees)(inputs, [ranks])[0].fits
-    return Way(id=name, tp=tp, pp=pp, replicas=replicas, stage_times_ms=times_ms, hop_ms=inputs.hop_us / 1e3, fits=fits)
+        tensor, pipeline = tensor_degrees(inputs, [tp])[0], pipeline_degrees(inputs, [pp])[0]
+        fits = pipeline_degrees(inputs, [tp * pp])[0].fits
+        # Memory is a question to both degrees together, and has its own answer.
+        obstacles = tuple(r for each in (tensor, pipeline) for r in each.reasons if not r.endswith("GB"))
+    return Way(
+        id=name,
+        tp=tp,
+        pp=pp,
+        replicas=replicas,
+        stage_times_ms=times_ms,
+        hop_ms=inputs.hop_us / 1e3,
+        fits=fits,
+        obstacles=obstacles,
+    )
 
 
 def _crossover(tensor: Way, pipeline: Way, level: float | None) -> Crossover:
@@ -241,12 +259,26 @@ def _crossover_of(tensor_ms: float, stages_ms: tuple[float, ...], hop_ms: float,
     return stages_crossover(tensor_ms / 1e3, [time / 1e3 for time in stages_ms], hop_ms / 1e3, level)
 
 
-def _winner(ways: tuple[Way, ...], times: dict[str, float | None], statistic: str) -> str | None:
-    """Return the way with the lowest time, of those that fit and are stable."""
+def _winner(ways: tuple[Way, ...], times: dict[str, float | None]) -> str | None:
+    """Return the way with the lowest time, of those that are possible and stable."""
     reached = {
-        way.id: time for way in ways if way.fits is not False and (time := times[f"{way.id}_{statistic}_ttft_ms"])
+        way.id: time
+        for way in ways
+        if way.fits is not False and not way.obstacles and (time := times[way.id]) is not None
     }
     return min(reached, key=reached.__getitem__, default=None)
+
+
+def _winners(
+    ways: tuple[Way, ...], times: dict[str, float | None], spread: SpreadMeans | None
+) -> dict[str, str | None]:
+    """Return the winner by each statistic; with spread prompts by the mean alone, and only where all means are known."""
+    if spread is None:
+        by = {name: {way.id: times[f"{way.id}_{name}_ttft_ms"] for way in ways} for name in LEVELS}
+        return {name: _winner(ways, by[name]) for name in LEVELS}
+    means = {way.id: getattr(spread, f"{way.id}_mean_ttft_ms") for way in ways}
+    known = all(means[way.id] is not None or times[f"{way.id}_mean_ttft_ms"] is None for way in ways)
+    return {"mean": _winner(ways, means) if known else None, "p90": None, "p99": None}
 
 
 def _spread(inputs: ParallelismInputs, ways: tuple[Way, Way, Way]) -> SpreadMeans:
@@ -260,7 +292,7 @@ def _spread(inputs: ParallelismInputs, ways: tuple[Way, Way, Way]) -> SpreadMean
 
 
 def _spread_mean_ms(way: Way, inputs: ParallelismInputs) -> float | None:
-    if inputs.rate >= way.capacity:
+    if not way.is_stable(inputs.rate):
         return None
     service_s = way.stage_times_ms[0] / 1e3
     wait_s = pk.MEAN_WAIT(
@@ -272,7 +304,7 @@ def _spread_mean_ms(way: Way, inputs: ParallelismInputs) -> float | None:
 
 
 def _spread_pipeline_ms(way: Way, inputs: ParallelismInputs) -> float | None:
-    if inputs.rate >= way.capacity or way.pp != 2 or len(set(way.stage_times_ms)) > 1:
+    if not way.is_stable(inputs.rate) or way.pp != 2 or len(set(way.stage_times_ms)) > 1:
         return None
     stage = tandem.Lognormal(way.stage_times_ms[0] / 1e3, inputs.prompt_cv)
     return 1e3 * tandem.tandem_mean_ttft(inputs.rate, stage) + way.hop_ms
@@ -294,7 +326,10 @@ def _chunked_pipeline_ms(way: Way, inputs: ParallelismInputs) -> float | None:
 def _degrees(inputs: ParallelismInputs) -> tuple[Degree, ...]:
     if inputs.service_ms is not None:
         return ()
-    return (*tensor_degrees(inputs), *pipeline_degrees(inputs))
+    return (
+        *tensor_degrees(inputs, sorted({*TENSOR_DEGREES, inputs.gpus})),
+        *pipeline_degrees(inputs, sorted({*PIPELINE_DEGREES, inputs.gpus})),
+    )
 
 
 def _warnings(inputs: ParallelismInputs, ways: tuple[Way, ...]) -> tuple[str, ...]:
@@ -302,13 +337,14 @@ def _warnings(inputs: ParallelismInputs, ways: tuple[Way, ...]) -> tuple[str, ..
     found = [
         f"{names[way.id]} unstable at {readable(inputs.rate)} requests/s: the capacity is {short(way.capacity)} requests/s."
         for way in ways
-        if inputs.rate >= way.capacity
+        if not way.is_stable(inputs.rate)
     ]
     found += [f"{names[way.id]} impossible: the weights do not fit." for way in ways if way.fits is False]
+    found += [f"{names[way.id]} impossible: {'; '.join(way.obstacles)}." for way in ways if way.obstacles]
     if inputs.prompt_cv:
         found.append(
             "The percentiles and the crossovers are those of equal prompts. With spread prompts the later stages of a "
-            "pipeline queue too, and its wait is longer than the formula's; chunks of one size restore the formula."
+            "pipeline queue too, and its wait is longer than the formula's; the simulation has the percentiles."
         )
     if inputs.service_ms is not None and inputs.speedup is None:
         found.append(

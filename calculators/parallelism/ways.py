@@ -25,6 +25,7 @@ class Way:
     stage_times_ms: tuple[float, ...] = output("Stage times", "ms")
     hop_ms: float = output("Hop", "ms")
     fits: bool | None = output("Weights fit", "", "None where the service time was typed in")
+    obstacles: tuple[str, ...] = output("Why not", "", "What the model or the link says against these degrees")
 
     @property
     def capacity(self) -> float:
@@ -41,7 +42,11 @@ class Way:
 
         ``None`` where it is unstable.
         """
-        return None if rate >= self.capacity else float(self.curve_ms(rate, level))
+        return float(self.curve_ms(rate, level)) if self.is_stable(rate) else None
+
+    def is_stable(self, rate: float) -> bool:
+        """Say whether it keeps up with a rate [requests/s]; at the capacity itself, to rounding, it does not."""
+        return rate < self.capacity * (1 - 1e-12)
 
     def curve_ms(self, rate: Any, level: float | None) -> Any:
         """Return the TTFT [ms] at many rates [requests/s] (array); NaN where it is unstable."""

@@ -11,8 +11,11 @@ NAMES = {"tp": "tensor parallel", "pp": "the pipeline", "replicas": "separate re
 
 
 def statistic(inputs: ParallelismInputs) -> str:
-    """Return which of mean, P90 and P99 the answer is given by: the one nearest to what the target is set on."""
-    if inputs.slo_statistic == "mean":
+    """Return which of mean, P90 and P99 the answer is given by: the one nearest to what the target is set on.
+
+    With spread prompts it is the mean, which is known exactly; percentiles are not.
+    """
+    if inputs.slo_statistic == "mean" or inputs.prompt_cv:
         return "mean"
     return "p99" if inputs.percentile >= 95 else "p90"
 
@@ -22,30 +25,46 @@ def said(name: str) -> str:
     return "mean TTFT" if name == "mean" else f"{name.upper()} TTFT"
 
 
+def times(result: ParallelismResult, by: str) -> dict[str, float | None]:
+    """Return the time [ms] of each way that the answer compares: with spread prompts, their own means."""
+    source = result if result.spread is None else result.spread
+    return {way: getattr(source, f"{way}_{by}_ttft_ms") for way in NAMES}
+
+
 def answer(inputs: ParallelismInputs, result: ParallelismResult) -> str:
     """Return the answer to the page's question, in Markdown, with an icon in front."""
     by = statistic(inputs)
     best = winner(result, by)
     if best is None:
-        top = max(way.capacity for way in result.ways)
-        return (
-            f":red[:material/trending_up:] {inputs.gpus} accelerators cannot keep up with {readable(inputs.rate)} requests/s "
-            f"in any way that fits: the largest capacity is {short(top)} requests/s."
-        )
-    time = getattr(result, f"{best}_{by}_ttft_ms")
+        return _no_answer(inputs, result)
+    found = times(result, by)
+    others = [f"{short(found[way], 'ms')} as {NAMES[way]}" for way in NAMES if way != best and found[way] is not None]
+    against = f", against {' and '.join(others)}" if others else ""
+    spread = f" with a spread of {inputs.prompt_cv:g}" if inputs.prompt_cv else ""
     return (
-        f":green[:material/check_circle:] At {readable(inputs.rate)} requests/s, use {inputs.gpus} accelerators as "
-        f"**{NAMES[best]}**: {said(by)} **{short(time)} ms**{_against(result, by, best)}."
+        f":green[:material/check_circle:] At {readable(inputs.rate)} requests/s{spread}, use {inputs.gpus} accelerators "
+        f"as **{NAMES[best]}**: {said(by)} **{short(found[best], 'ms')}**{against}."
     )
 
 
-def _against(result: ParallelismResult, by: str, best: str) -> str:
-    others = [
-        f"{getattr(result, f'{way}_{by}_ttft_ms'):.4g} ms as {NAMES[way]}"
-        for way in ("tp", "pp", "replicas")
-        if way != best and getattr(result, f"{way}_{by}_ttft_ms") is not None
-    ]
-    return f", against {' and '.join(others)}" if others else ""
+def _no_answer(inputs: ParallelismInputs, result: ParallelismResult) -> str:
+    ways = [way for way in result.ways if way.id in NAMES]
+    possible = [way for way in ways if way.fits is not False and not way.obstacles]
+    if not possible:
+        return (
+            f":red[:material/block:] {inputs.model} does not run on {inputs.gpus} × {inputs.accelerator} in tensor, as a "
+            "pipeline or as replicas; the reasons stand below."
+        )
+    if any(way.is_stable(inputs.rate) for way in possible):
+        return (
+            ":orange[:material/help:] With spread prompts there is no closed form for a pipeline of more than two equal "
+            "stages: *Check by simulation* compares the ways."
+        )
+    top = max(way.capacity for way in possible)
+    return (
+        f":red[:material/trending_up:] {inputs.gpus} accelerators cannot keep up with {readable(inputs.rate)} requests/s: "
+        f"the largest capacity is {short(top)} requests/s."
+    )
 
 
 def winner(result: ParallelismResult, by: str) -> str | None:
@@ -67,7 +86,9 @@ def metrics(inputs: ParallelismInputs, result: ParallelismResult) -> list[tuple[
         (
             f"Crossover by {by if by == 'mean' else by.upper()}",
             f"{short(crossing)} /s" if crossing else "–",
-            result.crossover_reason if crossing is None else "Above this rate the pipeline wins, below it tensor.",
+            result.crossover_reason
+            if crossing is None
+            else "Of the two: above this rate the pipeline is sooner, below it tensor.",
         ),
         ("Tensor capacity", f"{short(result.tp_capacity)} /s", "Requests per second that are never reached: K / D."),
         ("Pipeline capacity", f"{short(result.pp_capacity)} /s", "One prompt per time of the slowest stage."),
@@ -107,13 +128,16 @@ def on_spread(inputs: ParallelismInputs, result: ParallelismResult) -> str:
         for way in ("tp", "pp", "replicas")
         if (value := getattr(spread, f"{way}_mean_ttft_ms")) is not None
     ]
+    if not parts:
+        return "No way keeps up with this rate, so there are no means to compare."
     missing = spread.pp_mean_ttft_ms is None and result.pp_mean_ttft_ms is not None
     more = " For this pipeline there is no closed form: the simulation has it." if missing else ""
     chunked = spread.pp_chunked_mean_ttft_ms
     if chunked is not None:
         more += (
             f" Cut into chunks of a sixteenth of a mean prompt, the last one filled up, the pipeline's mean is {short(chunked, 'ms')}: every stage "
-            "then works on jobs of one size, and the simple formula holds again for the chunks."
+            "then works on jobs of one size, as the simple formula asks, and one prompt's chunks are in several stages at "
+            "once."
         )
     return (
         f"With log-normal service times of coefficient of variation {inputs.prompt_cv:g}, the exact means are "

@@ -168,3 +168,24 @@ def test_simulation_and_closed_form_agree():
 def test_an_overloaded_link_is_not_simulated():
     with pytest.raises(DomainError):
         check(KvCacheInputs(rate=1000, link="eth-10g"))
+
+
+def test_a_cached_prefix_is_part_of_the_cache():
+    result = compute(KvCacheInputs(prompt_tokens=100, cached_tokens=100_000))
+    assert result.kv_bytes_per_request == 100_100 * 131_072
+    assert result.max_batch == result.max_tokens_in_memory // 100_100
+    assert "100 tokens after 100,000 cached" in wording.answer(
+        KvCacheInputs(prompt_tokens=100, cached_tokens=100_000), result
+    )
+
+
+def test_the_wait_for_the_link_counts_in_the_verdict():
+    inputs = KvCacheInputs(rate=745)
+    result = compute(inputs)
+    assert result.link_utilization > 0.99
+    assert result.verdict == "tight"
+    assert "with the wait for the link" in wording.answer(inputs, result)
+
+
+def test_more_stages_than_layers_are_remarked_on():
+    assert any("64 stages" in warning for warning in compute(KvCacheInputs(pp=64)).warnings)

@@ -46,6 +46,14 @@ def test_the_winner_is_the_lowest_and_changes_sides_at_the_crossover(inputs):
     result = compute(inputs)
     for name in LEVELS:
         times = {way: getattr(result, f"{way}_{name}_ttft_ms") for way in ("tp", "pp", "replicas")}
+        if result.spread is not None:  # then only the means are known, and not of every pipeline
+            if name != "mean":
+                assert getattr(result, f"winner_{name}") is None
+                continue
+            if result.spread.pp_mean_ttft_ms is None and times["pp"] is not None:
+                assert result.winner is None
+                continue
+            times = {way: getattr(result.spread, f"{way}_mean_ttft_ms") for way in times}
         stable = {way: time for way, time in times.items() if time is not None}
         winner = result.winner if name == "mean" else getattr(result, f"winner_{name}")
         assert winner == (min(stable, key=stable.get) if stable else None)
@@ -218,3 +226,41 @@ def test_more_accelerators_than_the_link_joins_are_refused_by_the_name_of_this_p
         compute(ParallelismInputs(gpus=16))
     assert str(caught.value).startswith("gpus = 16: the scale-up link of H100 SXM5 80GB joins 8")
     assert compute(ParallelismInputs(gpus=16, tp_link="ib-ndr")).tp_capacity > 0
+
+
+def test_with_spread_prompts_the_answer_is_by_the_means_of_spread_prompts():
+    inputs = ParallelismInputs(rate=12, service_ms=100, speedup=1.6, prompt_cv=1)
+    result = compute(inputs)
+    assert result.winner == "tp"  # 250.0 ms against 260.4 ms, although equal prompts would say the pipeline
+    assert "tensor parallel**: mean TTFT **250 ms**, against 260.4 ms as the pipeline" in wording.answer(inputs, result)
+    longer = replace(inputs, gpus=4, speedup=3)
+    assert "Check by simulation" in wording.answer(longer, compute(longer))
+
+
+def test_a_refused_degree_does_not_win():
+    inputs = ParallelismInputs(rate=5, gpus=3)
+    result = compute(inputs)
+    assert result.winner in ("pp", "replicas")
+    assert any(
+        "Tensor parallelism is impossible: 3 does not divide the 32 query heads" in each for each in result.warnings
+    )
+    assert any(each.degree == 3 and each.way == "tensor" for each in result.degrees)
+
+
+def test_where_nothing_fits_the_answer_says_so():
+    inputs = ParallelismInputs(model="llama-3.1-405b", gpus=4, rate=1)
+    assert "does not run on 4 × h100-sxm" in wording.answer(inputs, compute(inputs))
+
+
+def test_at_the_capacity_itself_there_is_no_time():
+    result = compute(ParallelismInputs(rate=19.99, service_ms=100, speedup=1.999))
+    assert result.tp_mean_ttft_ms is None
+    assert any("Tensor parallelism is unstable" in warning for warning in result.warnings)
+
+
+def test_a_group_inside_a_node_uses_the_nodes_own_link():
+    inputs = {"model": "llama-3.1-70b", "prompt_tokens": 2048}
+    across = compute(ParallelismInputs(gpus=16, tp_link="ib-ndr", **inputs))
+    inside = compute(ParallelismInputs(gpus=8, **inputs))
+    (mixed,) = [way for way in across.ways if way.id == "tp8pp2"]
+    assert mixed.unloaded_ms == pytest.approx(inside.tp_service_ms)
