@@ -10,6 +10,7 @@ from calculators.kv_cache.transfer import route_of, transfer
 from calculators.outputs import output
 from calculators.service_time import prefill_time
 from formulas.montecarlo import shared_link
+from formulas.montecarlo.agreement import PERCENTILES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ def check(inputs: KvCacheInputs) -> KvCacheCheck:
         route.latency_s,
         transfers=inputs.customers,
         seed=inputs.seed,
-        level=each_level(1 + len(shared_link.PERCENTILES)),
+        level=each_level(1 + len(PERCENTILES)),
     )
     rows = figures_in_ms(run.rows, 1e3)
     return KvCacheCheck(

@@ -10,6 +10,7 @@ from calculators.parallelism.compute import ParallelismInputs, compute
 from calculators.parallelism.ways import Way
 from formulas.closed_form import DomainError
 from formulas.montecarlo import tandem
+from formulas.montecarlo.agreement import PERCENTILES
 
 NAMES = {"tp": "Tensor", "pp": "Pipeline", "replicas": "Replicas"}
 
@@ -70,13 +71,13 @@ def _simulate(way: Way, inputs: ParallelismInputs, ways: int) -> tandem.Pipeline
         hop=way.hop_ms / 1e3,
         customers=inputs.customers,
         seed=inputs.seed,
-        level=each_level(ways * (1 + len(tandem.PERCENTILES))),
+        level=each_level(ways * (1 + len(PERCENTILES))),
     )
 
 
 def _without_formula(way: Way, run: tandem.PipelineCheck) -> list[SimulatedFigure]:
     known = {row.name for row in run.rows}
-    equal = {"mean": None} | {f"P{100 * p:g}": p for p in tandem.PERCENTILES}
+    equal = {"mean": None} | {f"P{100 * p:g}": p for p in PERCENTILES}
     return [
         SimulatedFigure(
             f"{NAMES[way.id]}, {name}",

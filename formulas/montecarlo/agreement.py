@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +13,10 @@ from formulas.montecarlo.confidence import Interval, mean_interval, quantile_int
 
 Verdict = Literal["inside", "outside", "run too short"]
 
+PERCENTILES = (0.5, 0.9, 0.99)
 BATCHES = 32
 RELAXATIONS_PER_BATCH = 10
+_RELAXATIONS_OF_WARM_UP = 10
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,15 @@ class CheckedValue:
     exact: float
     simulated: Interval
     verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a run says after its warm-up, and where an exact value is known, whether they agree."""
+
+    warm_up: int
+    simulated: Mapping[str, Interval]
+    rows: tuple[CheckedValue, ...]
 
 
 def checked_value(name: str, exact: float, simulated: Interval, *, trusted: bool) -> CheckedValue:
@@ -72,3 +85,29 @@ def long_enough(customers: int, relaxation_customers: float) -> bool:
     False
     """
     return customers // BATCHES >= RELAXATIONS_PER_BATCH * relaxation_customers
+
+
+def compare(values: Any, exact: Mapping[str, float], relaxation_customers: float, level: float = 0.95) -> Comparison:
+    """Leave out the warm-up of a run that began empty, and compare the rest with the exact values.
+
+    Parameters
+    ----------
+    values
+        One value of each customer, in order of time.
+    exact
+        Exact values by name, as :func:`estimates` names them.
+    relaxation_customers
+        Customers in one relaxation time; ten of them are the warm-up, but never more than half of the run [].
+    level
+        Confidence of the intervals, in (0, 1) [].
+
+    Examples
+    --------
+    >>> compare(np.full(6400, 2.0), {"mean": 2.0}, 5.0).rows[0].verdict
+    'inside'
+    """
+    skipped = min(ceil(_RELAXATIONS_OF_WARM_UP * relaxation_customers), len(values) // 2)
+    simulated = estimates(values[skipped:], PERCENTILES, level)
+    trusted = long_enough(len(values) - skipped, relaxation_customers)
+    rows = tuple(checked_value(name, value, simulated[name], trusted=trusted) for name, value in exact.items())
+    return Comparison(skipped, simulated, rows)

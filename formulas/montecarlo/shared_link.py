@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from formulas.closed_form import DomainError
 from formulas.kv_cache import LINK_MEAN_TRANSFER, LINK_UNSTABLE, transfer_quantile
-from formulas.montecarlo.agreement import CheckedValue, checked_value, estimates, long_enough
+from formulas.montecarlo.agreement import PERCENTILES, CheckedValue, compare
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.lindley import simulate_waits
 from formulas.montecarlo.run_length import relaxation_customers
@@ -25,9 +25,6 @@ from formulas.montecarlo.tandem import lognormal_times
 from formulas.queueing import pollaczek_khinchine as pk
 
 Array = NDArray[np.float64]
-
-PERCENTILES = (0.5, 0.9, 0.99)
-_RELAXATIONS = 10
 
 
 @dataclass(frozen=True)
@@ -144,12 +141,8 @@ def check_link(
     times = simulate_link(arrivals, lognormal_times(link_time_s, cv, transfers, generator))
     times += latency_s
     relaxation = float(relaxation_customers(utilization)) * (1.0 + cv**2)
-    skipped = min(ceil(_RELAXATIONS * relaxation), transfers // 2)
-    simulated = estimates(times[skipped:], PERCENTILES, level)
-    trusted = long_enough(transfers - skipped, relaxation)
-    exact = _exact(rate, link_time_s, latency_s, cv)
-    rows = tuple(checked_value(name, value, simulated[name], trusted=trusted) for name, value in exact.items())
-    return LinkCheck(rate, utilization, transfers, skipped, seed, simulated, rows)
+    found = compare(times, _exact(rate, link_time_s, latency_s, cv), relaxation, level)
+    return LinkCheck(rate, utilization, transfers, found.warm_up, seed, found.simulated, found.rows)
 
 
 def _exact(rate: float, link_time_s: float, latency_s: float, cv: float) -> dict[str, float]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, log, sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulas.closed_form import DomainError
-from formulas.montecarlo.agreement import CheckedValue, checked_value, estimates, long_enough
+from formulas.montecarlo.agreement import PERCENTILES, CheckedValue, compare
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.lindley import simulate_waits
 from formulas.montecarlo.run_length import relaxation_customers
@@ -27,9 +27,6 @@ from formulas.parallelism.tandem import Lognormal, tandem_mean
 from formulas.queueing import pollaczek_khinchine as pk
 
 Array = NDArray[np.float64]
-
-PERCENTILES = (0.5, 0.9, 0.99)
-_RELAXATIONS = 10
 
 
 @dataclass(frozen=True)
@@ -182,15 +179,10 @@ def check_pipeline(
     ttft = simulate_tandem(gaps, means[:, np.newaxis] * lengths)
     ttft += hop * (len(means) - 1)
     relaxation = float(relaxation_customers(utilization)) * (1.0 + cv**2) * len(means)
-    skipped = min(ceil(_RELAXATIONS * relaxation), customers // 2)
-    kept = ttft[skipped:]
-    simulated = estimates(kept, PERCENTILES, level)
-    trusted = long_enough(len(kept), relaxation)
-    exact = _exact(rate, means, cv, hop)
-    rows = tuple(checked_value(name, value, simulated[name], trusted=trusted) for name, value in exact.items())
+    found = compare(ttft, _exact(rate, means, cv, hop), relaxation, level)
     latency = float(means.sum()) + hop * (len(means) - 1)
     equal = STAGES_MEAN_TTFT(rate=rate, bottleneck_time=float(means.max()), latency=latency)
-    return PipelineCheck(rate, len(means), cv, customers, skipped, seed, simulated, rows, equal)
+    return PipelineCheck(rate, len(means), cv, customers, found.warm_up, seed, found.simulated, found.rows, equal)
 
 
 def _exact(rate: float, means: Array, cv: float, hop: float) -> dict[str, float]:

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulas.montecarlo.agreement import BATCHES, estimates
+from formulas.montecarlo.agreement import BATCHES, PERCENTILES, estimates
 from formulas.montecarlo.confidence import Interval, mean_interval
 from formulas.montecarlo.serving.instance import InstanceTotals
 from formulas.montecarlo.serving.workload import Array, Whole
-
-PERCENTILES = (0.5, 0.9, 0.99)
 
 
 @dataclass(frozen=True, eq=False)

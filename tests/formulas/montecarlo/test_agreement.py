@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from formulas.montecarlo.agreement import checked_value, estimates, long_enough
+from formulas.montecarlo.agreement import checked_value, compare, estimates, long_enough
 from formulas.montecarlo.confidence import Interval, mean_interval, quantile_interval
 
 
@@ -27,3 +27,17 @@ def test_estimates_are_the_intervals():
 def test_batches_span_ten_relaxation_times():
     assert long_enough(32 * 500, 50.0)
     assert not long_enough(32 * 500 - 1, 50.0)
+
+
+def test_the_warm_up_is_left_out_and_the_exact_values_decide():
+    x = np.concatenate([np.full(500, 1e6), np.random.default_rng(3).exponential(size=50_000)])
+    found = compare(x, {"mean": 1.0, "P90": 3.0}, 50.0)
+    assert found.warm_up == 500
+    assert found.simulated == estimates(x[500:], (0.5, 0.9, 0.99))
+    assert [(row.name, row.verdict) for row in found.rows] == [("mean", "inside"), ("P90", "outside")]
+
+
+def test_a_run_too_short_keeps_half_and_says_nothing():
+    found = compare(np.ones(1000), {"mean": 1.0}, 500.0)
+    assert found.warm_up == 500
+    assert found.rows[0].verdict == "run too short"
