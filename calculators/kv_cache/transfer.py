@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import hardware_db
-from calculators.kv_cache.sizes import moved_bytes
+from calculators.memory import moved_bytes
 from formulas import kv_cache as forms
 
 if TYPE_CHECKING:
