@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import floor
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calculators.inputs import part_of
 from calculators.machine import MachineInputs, machine_of
 from calculators.step_load import StepContents, step_load
 from formulas import step_time as step
 from formulas.montecarlo.serving import Run
+
+Array = NDArray[np.float64]
 
 _GRAIN = 4096
 """Tokens by which the tables grow."""
@@ -68,6 +71,41 @@ class ServingClock:
             + self.memory_token_s * tokens
         )
         return max(compute, memory) + self.collectives_s[tokens] + self.overhead_s
+
+    def mixed_s(self, sequences: Array, context_tokens: float, prompt_tokens: Array, whole_prompt: int) -> Array:
+        """Time [s] of steps with a part of a prompt in them; arrays broadcast.
+
+        Parameters
+        ----------
+        sequences, context_tokens
+            Decoding sequences and the context of each; fractions are interpolated.
+        prompt_tokens
+            Tokens of prompts in the step, of which each attends to half of the whole prompt on average.
+        whole_prompt
+            Tokens of a prompt.
+        """
+        before = (whole_prompt - prompt_tokens) / 2
+        tokens, context_sum = prompt_tokens + sequences, sequences * context_tokens
+        counts, prompts, weights, collectives = self._tables
+        compute = (
+            np.interp(prompt_tokens, counts, prompts)
+            + self.compute_pair_s * prompt_tokens * before
+            + self.compute_sequence_s * sequences
+            + self.compute_context_s * context_sum
+        )
+        memory = (
+            np.interp(tokens, counts, weights)
+            + self.memory_cached_s * np.maximum(before, 0.0) * (prompt_tokens > 0)
+            + self.memory_sequence_s * sequences
+            + self.memory_context_s * context_sum
+            + self.memory_token_s * tokens
+        )
+        return np.asarray(np.maximum(compute, memory) + np.interp(tokens, counts, collectives) + self.overhead_s)
+
+    @cached_property
+    def _tables(self) -> tuple[Array, Array, Array, Array]:
+        counts = np.arange(len(self.weights_s), dtype=float)
+        return counts, *map(np.asarray, (self.compute_prompt_s, self.weights_s, self.collectives_s))  # type: ignore[return-value]
 
     def decode_run(self, decoding: int, context_sum: int, steps: int) -> Run:
         """Return decode steps of one batch, as many as the same side of the roofline bounds."""

@@ -13,7 +13,7 @@ from calculators.decode_step import step_times_s
 from calculators.inputs import number, part_of
 from calculators.machine import MachineInputs
 from calculators.memory import MemoryInputs, sequences_that_fit
-from calculators.scenario import NextTokenTarget, Output, Prompt, Traffic
+from calculators.scenario import Output, Prompt
 from formulas import decode_pool as forms
 from formulas.closed_form import DomainError
 
@@ -24,8 +24,8 @@ _LONGEST_TABLE = 2**17
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolInputs(NextTokenTarget, MachineInputs, MemoryInputs, Output, Prompt, Traffic):
-    """What a decode pool depends on."""
+class PoolInputs(MachineInputs, MemoryInputs, Output, Prompt):
+    """What a decode pool depends on, beside the rate and the target."""
 
     output_cv: float = number(
         "Spread of the output lengths",

@@ -401,4 +401,4 @@ def as_dict(values: Any) -> dict[str, Value]:
 
 def part_of(inputs: type[T], whole: Any, **changes: Any) -> T:
     """Return the inputs of a smaller dataclass from those of a larger one, some of them changed."""
-    return inputs(**{name: getattr(whole, name) for name in declared(inputs)} | changes)
+    return inputs(**{name: getattr(whole, name) for name in declared(inputs) if name not in changes}, **changes)

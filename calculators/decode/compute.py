@@ -19,7 +19,7 @@ from calculators.fleet import instances_for, within
 from calculators.memory import sequences_that_fit
 from calculators.outputs import apart, output, readable
 from calculators.remarks import hardware_remarks
-from calculators.scenario import Batch, Simulation
+from calculators.scenario import Batch, NextTokenTarget, Simulation, Traffic
 from calculators.step_load import StepContents
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ OFTEN = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecodeInputs(Simulation, PoolInputs, Batch):
+class DecodeInputs(Simulation, NextTokenTarget, PoolInputs, Batch, Traffic):
     """One step of a batch, and the pool that forms when requests arrive."""
 
 

@@ -49,7 +49,7 @@ def sentence(inputs: DecodeInputs, result: DecodeResult) -> str:
                 f"without end. **{_fleet(inputs, result)}** meet the target of {target}."
             )
     tpot = f"{apart(result.target_tpot_ms or 0, inputs.tpot_slo_ms)} ms"
-    batch = f"At {rate} **{short(result.mean_batch)} sequences** share a step on average"
+    batch = f"At {rate}, **{short(result.mean_batch)} sequences** share a step on average"
     if result.verdict == "meets":
         return f"{batch}, and the {name} is **{tpot}**, within the target of {target}: **one instance** does."
     return (

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 
 import hardware_db
 from calculators.inputs import integer
-from calculators.kv_cache.transfer import Route, Transfer, context_of, route_of, transfer
+from calculators.kv_transfer import Route, Transfer, TransferInputs, context_of, route_of, transfer
 from calculators.memory import MemoryInputs, cache_of, how_many, moved_bytes, room_for_cache
 from calculators.outputs import output, readable, short
-from calculators.scenario import Context, KvLink, Simulation, Traffic
+from calculators.scenario import Context, Simulation
 from calculators.service_time import PrefillInputs, prefill_time
 from formulas import kv_cache as forms
 
 
 @dataclass(frozen=True, kw_only=True)
-class KvCacheInputs(Simulation, KvLink, PrefillInputs, MemoryInputs, Context, Traffic):
+class KvCacheInputs(Simulation, PrefillInputs, MemoryInputs, Context, TransferInputs):
     """What is cached, where it is kept, and what it travels over."""
 
     pp: int = integer(

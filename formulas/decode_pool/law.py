@@ -41,6 +41,7 @@ _FIRST_BLOCK = 256
 _MOST_STATES = 2**22
 _RARELY = 1e-9  # share of the requests that wait for a slot, below which the wait is left out
 _SLICES = 200
+_LEVELS = 512
 _SPREAD = 0.5  # squared coefficient of variation from which lengths count as geometric
 _FAR = 2.0**40  # sequences; where a step's time per sequence is taken for its limit
 
@@ -181,6 +182,15 @@ class PoolLaw:
         _check_level(levels)
         times = start + self._with_slot_wait(levels, lengths_cv2)
         return times if np.ndim(level) else float(times[0])
+
+    def share_within(self, time: ArrayLike, lengths_cv2: float = 0.0) -> Array:
+        """Share of the requests whose time per output token from the arrival does not exceed `time` [s].
+
+        Read off the percentiles at 512 levels; `lengths_cv2` as in :meth:`tpot_from_arrival`.
+        """
+        levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
+        times = self.tpot_from_arrival(levels, lengths_cv2)
+        return np.asarray(np.interp(np.asarray(time, dtype=float), times, levels, left=0.0, right=1.0))
 
     def _with_slot_wait(self, levels: Array, lengths_cv2: float) -> Array:
         lengths: Lengths = "random" if lengths_cv2 > _SPREAD else "fixed"
