@@ -7,10 +7,18 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
-from benchmarks import browser, numerics, report, sessions
+from benchmarks import accuracy, browser, numerics, report, sessions
 from run import find_browser
 
-BENCHMARKS = (numerics.SWEEP, numerics.SIMULATION, sessions.SCRIPT, browser.MOVE, browser.START, sessions.LOAD)
+BENCHMARKS = (
+    numerics.SWEEP,
+    numerics.SIMULATION,
+    accuracy.ACCURACY,
+    sessions.SCRIPT,
+    browser.MOVE,
+    browser.START,
+    sessions.LOAD,
+)
 ON_DEMAND = (sessions.LOAD,)
 
 

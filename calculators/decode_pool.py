@@ -51,6 +51,8 @@ class StepTable:
         """Return the step times [s] of so many sequences."""
         asked = np.asarray(sequences)
         most = int(asked.max())
+        if asked.size > _LONGEST_TABLE:
+            raise DomainError(f"So close to its capacity that the batch exceeds {_LONGEST_TABLE:,} sequences.")
         if most > _LONGEST_TABLE:
             return step_times_s(self.inputs, asked.astype(float), self.context_tokens)
         if most > self._times_s[0].size:
@@ -107,7 +109,10 @@ class Pool:
         """Return the law of the batch at a rate [requests/s], or ``None`` where there is no steady state."""
         if not self.serves or rate >= self.capacity:
             return None
-        return forms.stationary_law(rate, self.steps, self.step_time, self.slots)
+        try:
+            return forms.stationary_law(rate, self.steps, self.step_time, self.slots)
+        except DomainError:  # so close to the capacity that nobody would run it there
+            return None
 
     def max_rate(self, tpot_slo_ms: float, attainment: float | None) -> float | None:
         """Return the largest rate [requests/s] within the target, or ``None`` if no rate is.

@@ -40,7 +40,9 @@ def under_load(inputs: DecodeInputs, result: DecodeResult, pool: Pool) -> list[S
         ShownFormula(forms.AFFINE_MEAN_TPOT, loaded, _remark(inputs, result, pool, loaded)),
         ShownFormula(forms.AFFINE_TPOT_VARIANCE, loaded),
         ShownFormula(
-            forms.AFFINE_MAX_RATE, {"mean_tpot": inputs.tpot_slo_ms / 1e3, **line}, "For the mean, without waits."
+            forms.AFFINE_MAX_RATE,
+            {"mean_tpot": inputs.tpot_slo_ms / 1e3, **line},
+            "For the mean, without waits and without memory's cap on the batch.",
         ),
     ]
     if result.stable:

@@ -122,7 +122,7 @@ def batch_law(result: DecodeResult, law: BatchLaw) -> go.Figure:
     )  # fmt: skip
     marks = [plots.upright(float(result.mean_batch or 0), f"mean {short(result.mean_batch)}", plots.RED, side="right")]
     if result.slots is not None and result.slots <= 1.4 * law.batch[-1]:
-        marks.append(plots.upright(result.slots, f"memory: {result.slots:,} sequences", plots.TARGET))
+        marks.append(plots.upright(result.slots, f"memory: {result.slots:,} sequences", plots.TARGET, height=0.88))
     shapes, notes = zip(*marks, strict=True)
     width = f" per {law.width:,} sequences" if law.width > 1 else ""
     return plots.figure(
@@ -146,7 +146,7 @@ def latency_throughput(found: list[Way]) -> go.Figure:
                 mode="lines+markers+text",
                 textposition="top center",
                 line={"color": colour, "width": 2, "dash": "solid"},
-                marker={"size": 11, "symbol": ["x" if row.remark else "circle" for row in rows]},
+                marker={"size": 11, "color": colour, "symbol": ["x" if row.remark else "circle" for row in rows]},
                 hovertemplate=way + " %{text}: %{y:.4~g} ms, %{x:,.4~g} tokens/s<extra></extra>",
             )
         )

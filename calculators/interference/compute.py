@@ -51,6 +51,7 @@ class Served:
     mean_tpot_ms: float | None = output("mean TPOT", "ms")
     p90_tpot_ms: float | None = output("P90 TPOT", "ms")
     p99_tpot_ms: float | None = output("P99 TPOT", "ms")
+    own_ttft_ms: float | None = output("TTFT at the attainment asked for", "ms")
     own_tpot_ms: float | None = output("TPOT at the attainment asked for", "ms")
     attainment: float | None = output("attainment", "", "Share of the requests that meet both targets")
     goodput: float | None = output("highest rate in target", "requests/s", "None if no rate meets the targets")
@@ -156,6 +157,7 @@ def _served(inputs: InterferenceInputs, system: System) -> Served:
         mean_tpot_ms=1e3 * times.mean_tpot_s,
         p90_tpot_ms=1e3 * float(p90_tpot),
         p99_tpot_ms=1e3 * float(p99_tpot),
+        own_ttft_ms=1e3 * float(times.ttft_quantile_s(inputs.attainment)),
         own_tpot_ms=1e3 * float(times.tpot_quantile_s(inputs.attainment)),
         attainment=times.attainment(inputs),
         goodput=goodput,

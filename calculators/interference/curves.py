@@ -31,7 +31,7 @@ class Curve:
     attainment: Array = output("Attainment")
 
 
-def rates_of(systems: tuple[System, ...], points: int = 16) -> Array:
+def rates_of(systems: tuple[System, ...], points: int = 20) -> Array:
     """Return rates for all ways together: evenly spaced, to where the last of them has no steady state."""
     most = max(system.bound for system in systems)
     even = np.linspace(0.02, 0.9, points - 3)

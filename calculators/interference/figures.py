@@ -27,18 +27,16 @@ def time_against_rate(
     """Return TTFT or TPOT (``what``) of the three ways against the rate, the target and the user's points."""
     level, target = level_of(inputs), getattr(inputs, f"{what}_slo_ms")
     traces: list[plots.Trace] = []
-    marked: list[float] = []
+    marked: list[plots.Trace] = []
     for curve in curves:
         colour = COLOURS[curve.key]
         mean, own = getattr(curve, f"mean_{what}_ms"), getattr(curve, f"own_{what}_ms")
         traces.append(plots.line(curve.rate, own, f"{curve.name}, {level}", colour, unit="ms", width=3.5))
         traces.append(plots.line(curve.rate, mean, f"{curve.name}, mean", colour, unit="ms", dash="dot", width=1.8))
-        here = np.interp(inputs.rate, curve.rate, own, left=np.nan, right=np.nan)
-        if getattr(result, curve.key).mean_ttft_ms is not None and np.isfinite(here):
-            hover = f"{readable(inputs.rate)} requests/s, {curve.name.lower()}: {level} {short(float(here), 'ms')}"
-            point = plots.point(inputs.rate, float(here), "You", plots.RED, hover)
-            traces.append(point | {"showlegend": not marked})
-            marked.append(float(here))
+        here = getattr(getattr(result, curve.key), f"own_{what}_ms")
+        if here is not None:
+            hover = f"{readable(inputs.rate)} requests/s, {curve.name.lower()}: {level} {short(here, 'ms')}"
+            marked.append(plots.point(inputs.rate, here, "You", plots.RED, hover) | {"showlegend": not marked})
     shape, note = plots.level(target, f"target {readable(target)} ms")
     if not marked:
         lines = [plots.upright(min(inputs.rate, float(curves[0].rate[-1])), f"you: {readable(inputs.rate)}", plots.RED)]
@@ -46,13 +44,13 @@ def time_against_rate(
         lines = []
     shapes, notes = zip((shape, note), *lines, strict=True)
     lowest = min(float(np.nanmin(getattr(curve, f"mean_{what}_ms"))) for curve in curves)
-    top = max(2.5 * target, *(1.2 * each for each in marked), 3 * lowest) if marked else max(2.5 * target, 3 * lowest)
+    top = max(2.5 * target, 3 * lowest, *(1.2 * each["y"][0] for each in marked))
     axis = plots.log_axis(0.7 * min(lowest, target), top)
     for each in notes:
         plots.on_log_axis(each)
     name = "Time to first token" if what == "ttft" else "Time per output token"
     return plots.figure(
-        traces, x="Arrival rate (requests/s)", y=f"{name} (ms)", shapes=shapes, notes=notes, yaxis=axis,
+        traces + marked, x="Arrival rate (requests/s)", y=f"{name} (ms)", shapes=shapes, notes=notes, yaxis=axis,
         xaxis={"range": [0, max(float(curves[0].rate[-1]), 0.0)]}, height=480,
     )  # fmt: skip
 

@@ -71,7 +71,7 @@ def basis(inputs: InterferenceInputs) -> str:
     return (
         "Approximations, held against the event simulation for prompts and outputs of one length up to 0.7 of the prompts' "
         "capacity: prefill first within 1 % for means and P90, chunked within 3 % for means and 11 % for P90 of the first token, "
-        "disaggregated within 1 %. ServiceLevels are taken as met independently of each other. "
+        "disaggregated within 1 %. Targets are taken as met independently of each other. "
         f"Step times by the set *{inputs.assumptions}*, in which a mixed step loses no efficiency."
     )
 

@@ -204,8 +204,9 @@ class PoolLaw:
             share = np.where(times < decoding, 1.0, self.full * np.exp(-beyond / waiting))
             return np.asarray(share.mean(axis=0) - (1 - levels))
 
-        low, high = (np.full(levels.shape, decoding[end, 0]) for end in (0, -1))
-        return find_root(exceeded, low, high + waiting * np.log(2 / (1 - levels)), tolerance=1e-9)
+        low = np.full(levels.shape, 0.999 * decoding[0, 0])  # below every slice, where all exceed it
+        high = decoding[-1, 0] + waiting * np.log(2 / (1 - levels))
+        return find_root(exceeded, low, high, tolerance=1e-9)
 
     def _tpot_quantiles(self, levels: Array, lengths: Lengths) -> Array:
         seen, step = self._seen_by_a_token

@@ -85,7 +85,8 @@ class Backlog:
         if self.law[-self.units :].sum() > _LOST:
             raise DomainError(_TOO_NEAR)
         self.mean_step_s = float(self.law @ self.step_s)
-        self.excess = (self.mean_step_s - float(self.step_s[0])) / (rate * self.mean_step_s)
+        more = max(self.mean_step_s - float(self.step_s[0]), 0.0)  # to rounding, where prompts ride for free
+        self.excess = more / (rate * self.mean_step_s)
 
     def _mixed(self, waiting: Array) -> Array:
         taken = np.minimum(waiting, self.room) * self.unit
@@ -109,7 +110,8 @@ class Backlog:
         away = self.step_s - self.mean_step_s
         waiting = np.arange(away.size)
         finished = np.ceil(waiting / self.units - 1e-9) - np.ceil(self.left / self.units - 1e-9)
-        weight = self.law * finished / (self.law @ finished)
+        ending = self.law * finished
+        weight = ending / ending.sum() if ending.sum() > 0 else ending  # none: so rare that it does not matter
         expected, variance, startup = away, steps * float(self.law @ away**2), 0.0
         for k in range(1, ceil(steps) + 1):  # `expected`: of the excess k steps on, from each state
             expected = self._moves @ expected
