@@ -75,7 +75,7 @@ class OuterLambert(sp.Function):  # type: ignore[misc]
         return rf"\left({text}\right)^{{{exp}}}" if exp else text
 
 
-_LEVEL = (1 - _V / _C) * sp.log(_A)
+_LEVEL = sp.Mul(-1, _V / _C - 1, sp.log(_A))
 
 
 def _best_steps() -> tuple[Step, ...]:

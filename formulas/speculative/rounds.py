@@ -309,9 +309,8 @@ def _checked(acceptance: Any, draft_tokens: Any) -> tuple[Any, Any]:
 
 def _series(alpha: Any, terms: Any) -> Any:
     """Sum of the first `terms` powers of alpha, from the zeroth."""
-    from scipy.special import xlog1py  # slow to import
-
     certain = alpha == 1.0
-    with np.errstate(divide="ignore"):
-        total = -np.expm1(xlog1py(terms, alpha - 1.0)) / np.where(certain, 1.0, 1.0 - alpha)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        power = np.where(terms == 0.0, 0.0, terms * np.log1p(alpha - 1.0))
+        total = -np.expm1(power) / np.where(certain, 1.0, 1.0 - alpha)
     return np.where(certain, terms, total)
