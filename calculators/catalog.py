@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from calculators import hardware, home, kv_cache, parallelism, speculative, ttft
+from calculators import decode, hardware, home, kv_cache, parallelism, speculative, ttft
 from calculators.room import Calculator, Room
 
-ROOMS: tuple[Room, ...] = (home.ROOM, ttft.ROOM, parallelism.ROOM, kv_cache.ROOM, speculative.ROOM, hardware.ROOM)
+ROOMS: tuple[Room, ...] = (
+    home.ROOM,
+    ttft.ROOM,
+    parallelism.ROOM,
+    kv_cache.ROOM,
+    decode.ROOM,
+    speculative.ROOM,
+    hardware.ROOM,
+)
 """Every page, in the order of the navigation; the first is the front page."""
 
 CALCULATORS: dict[str, Calculator] = {room.name: room for room in ROOMS if isinstance(room, Calculator)}
