@@ -128,8 +128,10 @@ def draw_own(
     own = [each for name, each in declared(inputs).items() if name not in declared(Scenario)]
     if row:
         with st.container(horizontal=True):
-            for declaration in (each for each in own if each.name in row):
-                draw(declaration)
+            for pair in zip(row[::2], (*row[1::2], None), strict=False):  # on a narrow screen, two side by side
+                with st.container(horizontal=True):
+                    for declaration in (each for each in own if each.name in pair):
+                        draw(declaration)
         own = [each for each in own if each.name not in row]
     for heading, group in groups:
         grouped = [each for each in own if each.name in declared(group)]

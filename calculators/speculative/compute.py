@@ -14,6 +14,7 @@ import numpy as np
 import hardware_db
 from calculators.inputs import InputsError
 from calculators.outputs import output, readable, short
+from calculators.remarks import chip_and_model_remarks
 from calculators.speculative.accepted import Acceptance, acceptance_of
 from calculators.speculative.costs import Array, Costs, Pair, break_even_batch, costs_of, pair_of, speedups
 from calculators.speculative.given import LONGEST, SpeculativeInputs
@@ -251,8 +252,7 @@ def _said_of_side(inputs: SpeculativeInputs, side: Side) -> list[str]:
             f"cache ({short(cache_gb, 'GB')}) from {place.cache}",
         ]
         said.append(f"On each of {chips} the {side.name} reads its {' and its '.join(slow)}.")
-    if side.chip.announced:
-        said.append(f"{side.chip.name} is announced; its figures rest on announcements, not on measurements.")
+    said += chip_and_model_remarks(side.machine, side.context)
     native = hardware_db.FORMATS[side.machine.weight_dtype].native_compute
     if side.machine.compute_dtype not in native:
         said.append(

@@ -93,12 +93,15 @@ class CostMap:
         At the best length.
     length : ndarray
         The best length, 0 for plain decoding.
+    pays_below : ndarray
+        Draft cost below which some draft pays, for each acceptance; NaN where none is low enough.
     """
 
     acceptance: Array
     draft_cost: Array
     speedup: Array
     length: NDArray[np.int64]
+    pays_below: Array
 
 
 def cost_map(inputs: SpeculativeInputs) -> CostMap:
@@ -110,7 +113,9 @@ def cost_map(inputs: SpeculativeInputs) -> CostMap:
     gain = forms.speedup_by_length(
         np.broadcast_to(tokens, (len(cost), *tokens.shape)), cost[:, np.newaxis, np.newaxis], costs.verify
     )
-    return CostMap(alpha, cost, gain.max(axis=-1), np.asarray(forms.best_length(gain)))
+    highest = ((tokens - costs.verify)[:, 1:] / LENGTHS[1:]).max(axis=-1)  # of a draft that costs what it gains
+    pays_below = np.where(highest > 0, highest, np.nan)
+    return CostMap(alpha, cost, gain.max(axis=-1), np.asarray(forms.best_length(gain)), pays_below)
 
 
 def batch_curve(inputs: SpeculativeInputs) -> OverBatch | None:

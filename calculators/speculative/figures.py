@@ -12,9 +12,10 @@ from calculators.outputs import short
 from calculators.speculative.compute import SpeculativeInputs, SpeculativeResult
 from calculators.speculative.costs import OverBatch
 from calculators.speculative.curves import Bar, CostMap, LengthCurve, TokensCurve
+from calculators.speculative.machines import Spill
 from formulas.montecarlo.speculative_sampling import SamplingCheck
 
-OTHERS = ("#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
+OTHERS = ("#a6cde6", "#7fb6db", "#5a9fd0", "#3f8ac4", "#2f76b5", "#2a67a6")
 """Blues for acceptances in order; the user's own curve has a colour of its own."""
 
 PLAIN = "plain decoding"
@@ -34,9 +35,10 @@ def speedup_against_length(
     hover = f"a draft of {inputs.draft_tokens}: {short(result.speedup)} times"
     traces.append(plots.point(inputs.draft_tokens, result.speedup, "You", plots.RED, hover))
     marks = [plots.level(1.0, PLAIN)]
+    marks[0][1]["yanchor"] = "top"  # curves of a draft that pays are above
     longest = max(len(curve.speedup) for curve in curves) - 1
     if bound_from is not None and 1 < bound_from <= longest:
-        marks.append(plots.upright(bound_from, "verification bound by arithmetic from here", side="right"))
+        marks.append(plots.upright(bound_from, "bound by arithmetic", side="right"))
     shapes, notes = zip(*marks, strict=True)
     top = max(1.5, *(float(curve.speedup.max()) for curve in curves))
     return plots.figure(
@@ -105,11 +107,16 @@ def speedup_map(result: SpeculativeResult, chart: CostMap) -> go.Figure:
         hovertemplate="α = %{x:.2f}, c = %{y:.3~g}: %{z:.3~g} times with drafts of %{customdata}<extra></extra>",
     )
     alpha, cost = result.independent_acceptance, result.draft_cost
-    edge = plots.contour(
-        x=chart.acceptance, y=chart.draft_cost, z=chart.speedup, showscale=False, hoverinfo="skip", name="pays below",
-        contours={"start": 1.0001, "end": 1.0001, "size": 1, "coloring": "none"},
-        line={"color": plots.TARGET, "width": 2.5, "dash": "dash"}, showlegend=True,
-    )  # fmt: skip
+    edge = plots.line(
+        chart.acceptance,
+        chart.pays_below,
+        "pays below",
+        plots.TARGET,
+        unit="plain steps",
+        dash="dash",
+        hoverinfo="skip",
+    )
+    edge["hovertemplate"] = None
     traces: list[Any] = [heights, edge]
     low, high = float(chart.draft_cost[0]), float(chart.draft_cost[-1])
     if chart.acceptance[0] <= alpha <= chart.acceptance[-1] and low <= cost <= high:
@@ -140,7 +147,9 @@ def map_table(chart: CostMap) -> dict[str, Any]:
     }
 
 
-def speedup_against_batch(inputs: SpeculativeInputs, result: SpeculativeResult, found: OverBatch) -> go.Figure:
+def speedup_against_batch(
+    inputs: SpeculativeInputs, result: SpeculativeResult, found: OverBatch, spill: Spill | None
+) -> go.Figure:
     """Return the speedup against the batch, at the best length and at the one given, with where it stops paying."""
     best = plots.line(found.batch, found.best, "best length", plots.BLUE, unit="times", width=3.5)
     best["customdata"] = found.length
@@ -154,6 +163,8 @@ def speedup_against_batch(inputs: SpeculativeInputs, result: SpeculativeResult, 
     marks = [plots.level(1.0, PLAIN, plots.TARGET)]
     if result.break_even_batch is not None and low < result.break_even_batch < high:
         marks.append(plots.forbidden_beyond(result.break_even_batch, high, "no draft pays"))
+    if spill is not None and low < spill.batch < high:
+        marks.append(plots.upright(spill.batch, f"cache in {spill.tier} up to here", side="left", height=0.06))
     if result.largest_batch is not None and low < result.largest_batch < high:
         marks.append(plots.upright(result.largest_batch, f"{result.largest_batch:,} fit", side="left"))
     for shape, note in marks[1:]:
@@ -165,7 +176,7 @@ def speedup_against_batch(inputs: SpeculativeInputs, result: SpeculativeResult, 
         y="Speedup over plain decoding",
         shapes=shapes,
         notes=notes,
-        xaxis=plots.log_axis(low, high) | {"hoverformat": ",.0f"},
+        xaxis=plots.log_axis(low, high) | {"hoverformat": ",.0f", "range": [np.log10(low / 1.12), np.log10(high)]},
         yaxis={"rangemode": "tozero"},
         height=460,
     )
@@ -204,7 +215,7 @@ def round_in_time(result: SpeculativeResult, bars: list[Bar]) -> go.Figure:
                 orientation="h",
                 name=lane,
                 showlegend=False,
-                marker={"color": colour, "line": {"color": "white", "width": 1.5}},
+                marker={"color": colour, "line": {"color": "white", "width": 0 if lane == "Link" else 1.5}},
                 customdata=[bar.what for bar in mine],
                 hovertemplate=f"%{{customdata}}: %{{x:.4~g}} {unit}<extra></extra>",
             )
@@ -255,7 +266,7 @@ def tokens_against_length(result: SpeculativeResult, found: TokensCurve) -> go.F
         traces,
         x="Draft length (tokens)",
         y="Tokens per round (bonus token counted)",
-        xaxis={"range": [0, float(found.length[-1])]},
+        xaxis={"range": [0, 1.03 * float(found.length[-1])]},
         yaxis={"range": [0, top]},
         height=440,
     )

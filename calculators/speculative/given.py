@@ -173,7 +173,7 @@ class Draft:
         "Draft weights stored as",
         options=hardware_db.FORMATS,
         default=None,
-        empty="8 bits where the chip has them",
+        empty="8 bits if it can",
         help="Format of the draft's weights. Left empty, FP8, else INT8, else 16 bits, as the chip computes.",
     )
     draft_link: str = choice(

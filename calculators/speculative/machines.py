@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 import hardware_db
 from calculators.inputs import InputError, InputsError
 from calculators.machine import MachineInputs, machine_of
+from calculators.memory import cache_of
 from calculators.speculative.given import SpeculativeInputs
-from calculators.step_load import STATE_BYTES, StepContents, attention_flops, step_load
+from calculators.step_load import StepContents, attention_flops, step_load
 from formulas import step_time as step
 
 Array = NDArray[np.float64]
@@ -74,9 +75,7 @@ class Side:
     @property
     def cache_per_chip(self) -> float:
         """Bytes of one sequence's cache on each chip."""
-        element, tp = hardware_db.KV_BYTES[self.machine.kv_dtype], self.machine.tp
-        state = STATE_BYTES * self.model.state_elements_per_sequence / tp
-        return element * self.model.kv_elements_per_rank(self.context, tp) + state
+        return cache_of(self.model, self.context, self.machine.kv_dtype, self.machine.tp).sequence_per_rank
 
 
 @dataclass(frozen=True)
@@ -267,6 +266,26 @@ def _room(side: Side) -> list[tuple[str, float, float]]:
         left.append((name, size - used, 1e9 * gb_s))
         taken -= used
     return left
+
+
+@dataclass(frozen=True)
+class Spill:
+    """Up to which batch the cache is in the fastest of several memories that ever holds it, and where it is beyond."""
+
+    batch: int
+    tier: str
+    beyond: str
+
+
+def spill_of(side: Side) -> Spill | None:
+    """Return where the cache leaves a faster memory for a slower one; None where it never does."""
+    tiers = _room(side)
+    kept = next((place for place, (_, room, _) in enumerate(tiers) if side.weights_per_chip <= room), len(tiers) - 1)
+    for place, (tier, room, _) in enumerate(tiers[:-1]):
+        left = room - (side.weights_per_chip if place == kept else 0.0)
+        if left >= side.cache_per_chip > 0:
+            return Spill(int(left / side.cache_per_chip), tier, tiers[place + 1][0])
+    return None
 
 
 def round_trip_s(inputs: SpeculativeInputs) -> float:

@@ -8,6 +8,7 @@ from calculators.speculative import ROOM, curves, explanation, figures, given, w
 from calculators.speculative.accepted import acceptance_of
 from calculators.speculative.compute import compare_chips, compute
 from calculators.speculative.costs import pair_of
+from calculators.speculative.machines import spill_of
 
 inputs = page_kit.open_page(
     ROOM,
@@ -21,7 +22,7 @@ page_kit.headline(
     wording.answer(inputs, result),
     metrics=wording.metrics(inputs, result),
     remarks=result.warnings,
-    basis=wording.basis(result),
+    basis=wording.basis(inputs, result),
 )
 over_length = curves.length_curves(inputs)
 page_kit.show_figure(
@@ -54,9 +55,10 @@ def batch() -> None:
     if found is None:
         st.markdown(wording.NO_BATCH)
         return
-    st.markdown(wording.on_batch(result))
+    spill = spill_of(pair.draft) if pair else None
+    st.markdown(wording.on_batch(result, spill))
     page_kit.show_figure(
-        figures.speedup_against_batch(inputs, result, found),
+        figures.speedup_against_batch(inputs, result, found, spill),
         "speedup-against-batch",
         alt="Speedup over plain decoding against the batch, at the best draft length and at the one given",
         caption=caption,

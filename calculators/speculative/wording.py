@@ -8,6 +8,7 @@ from calculators.outputs import readable, short
 from calculators.speculative.check import ROWS, SpeculativeCheck
 from calculators.speculative.compute import SpeculativeInputs, SpeculativeResult
 from calculators.speculative.costs import Pair
+from calculators.speculative.machines import Spill
 from formulas.experts import DISTINCT_EXPERTS
 from formulas.speculative import IID_ERROR, THRESHOLD_TOKENS
 
@@ -85,12 +86,12 @@ def _last_metric(result: SpeculativeResult) -> tuple[str, str, str]:
     return "Stops paying at", value, f"Sequences in a step from which on no draft pays, whatever its length.{fits}"
 
 
-def basis(result: SpeculativeResult) -> str:
+def basis(inputs: SpeculativeInputs, result: SpeculativeResult) -> str:
     """Return how far the speedup can be trusted, in Markdown."""
     if result.speedup_low is None or result.speedup_high is None:
         return (
             f"By measured acceptance. One independent acceptance that fits it best, α = {short(result.independent_acceptance)}, "
-            f"would say {short(result.independent_speedup)} times."
+            f"would say {short(result.independent_speedup)} times. The acceptance of {inputs.acceptance:g} above is not used."
         )
     return (
         f"Acceptance is taken as independent along the draft. Against its authors' own measurements that was between 23 % too "
@@ -135,8 +136,14 @@ def on_round(result: SpeculativeResult, pair: Pair | None) -> str:
     return said + "."
 
 
-def on_batch(result: SpeculativeResult) -> str:
+def on_batch(result: SpeculativeResult, spill: Spill | None) -> str:
     """Return where speculation stops paying, in Markdown."""
+    if spill is not None:
+        left = (
+            f" Up to a batch of {readable(spill.batch)} the draft's cache is in {spill.tier}; beyond that it is read from "
+            f"{spill.beyond}, and drafting costs more at once."
+        )
+        return on_batch(result, None) + left
     if result.break_even_batch is None:
         stops = "Some draft pays at every batch that was looked at."
     elif result.break_even_batch == 1:
@@ -192,8 +199,9 @@ def on_experts(inputs: SpeculativeInputs, pair: Pair | None) -> str:
     plain = DISTINCT_EXPERTS(**values, tokens=inputs.batch)
     verified = DISTINCT_EXPERTS(**values, tokens=inputs.batch * (inputs.draft_tokens + 1))
     tokens = THRESHOLD_TOKENS(**values, coverage=0.95)
+    step = "A step of one token" if inputs.batch == 1 else f"A step of {inputs.batch} tokens"
     return (
-        f"A step of {inputs.batch} tokens touches {short(plain)} of the {model.experts} experts in a layer, verification of "
+        f"{step} touches {short(plain)} of the {model.experts} experts in a layer, verification of "
         f"{inputs.batch * (inputs.draft_tokens + 1)} tokens {short(verified)}: each is read once. From about "
         f"{readable(round(tokens))} tokens on 95 % are touched anyway, and a longer draft costs little more."
     )

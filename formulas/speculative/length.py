@@ -39,6 +39,7 @@ LIMIT = variable("break_even_verify_cost", r"v^{*}", "", "cost of verification a
 ENDLESS = "No draft is too long: drafting costs nothing, or every draft is accepted, so a longer one is never worse."
 
 _A, _G, _C, _V = (v.symbol for v in (ACCEPTANCE, DRAFT_TOKENS, DRAFT_COST, VERIFY_COST))
+_FREE = 1e-200  # relative to the verification: a draft that costs less costs nothing
 _TIE = 1e-12  # relative: speedups nearer than that are the same, and the shorter draft is taken
 
 
@@ -303,8 +304,9 @@ def best_length(speedups: ArrayLike) -> Any:
 
 def _real_optimum(alpha: Any, draft: Any, verify: Any) -> Any:
     """Best real length; infinite where there is none, and 0 where a shorter draft is always better."""
-    endless = (draft == 0) | ((alpha == 1) & (draft < verify))
-    inside = (alpha > 0) & (alpha < 1) & (draft > 0) & (draft <= verify)
+    free = draft < _FREE * verify
+    endless = free | ((alpha == 1) & (draft < verify))
+    inside = (alpha > 0) & (alpha < 1) & ~free & (draft <= verify)
     found = OPTIMAL_DRAFT_TOKENS(
         acceptance=np.where(inside, alpha, 0.5),
         draft_cost=np.where(inside, draft, 1.0),

@@ -102,7 +102,7 @@ def test_ties_go_to_the_shorter_draft(alpha, cost, length):
 
 
 def test_endless_drafts_need_a_limit():
-    for alpha, cost in ((1.0, 0.1), (0.5, 0.0)):
+    for alpha, cost in ((1.0, 0.1), (0.5, 0.0), (0.5, 5e-324)):
         with pytest.raises(DomainError, match="No draft is too long"):
             optimal_draft_tokens(alpha, cost)
         assert optimal_draft_tokens(alpha, cost, longest=32) == 32
