@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calculators import decode, hardware, home, kv_cache, parallelism, speculative, ttft
+from calculators import decode, hardware, home, interference, kv_cache, parallelism, speculative, ttft
 from calculators.room import Calculator, Room
 
 ROOMS: tuple[Room, ...] = (
@@ -11,6 +11,7 @@ ROOMS: tuple[Room, ...] = (
     parallelism.ROOM,
     kv_cache.ROOM,
     decode.ROOM,
+    interference.ROOM,
     speculative.ROOM,
     hardware.ROOM,
 )
