@@ -107,7 +107,7 @@ class CostMap:
 def cost_map(inputs: SpeculativeInputs) -> CostMap:
     """Return the best speedup over independent acceptance and draft cost, with the verification at hand."""
     costs = costs_of(inputs, pair_of(inputs))
-    alpha = np.linspace(0.3, 0.97, 60)
+    alpha = np.linspace(0.3, 0.95, 60)
     cost = np.geomspace(min(0.01, max(costs.draft, 1e-4)), max(1.0, costs.draft), 50)
     tokens = forms.tokens_per_round(alpha[:, np.newaxis], LENGTHS)
     gain = forms.speedup_by_length(
