@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from calculators.outputs import output
 from formulas.montecarlo.agreement import CheckedValue
@@ -52,13 +53,25 @@ def _in_ms(row: CheckedValue, unit_ms: float, prefix: str) -> CheckedFigure:
     )
 
 
-def agree(rows: Sequence[CheckedFigure]) -> bool | None:
+class Checked(Protocol):
+    """A figure of any unit that was held against its simulation."""
+
+    @property
+    def label(self) -> str:
+        """What it is."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the exact figure is inside the interval, outside, or the run too short."""
+
+
+def agree(rows: Sequence[Checked]) -> bool | None:
     """Return whether every exact figure lies inside its interval; ``None`` where a run is too short to tell."""
     verdicts = {row.verdict for row in rows}
     return None if "run too short" in verdicts else verdicts <= {"inside"}
 
 
-def verdict(rows: Sequence[CheckedFigure]) -> str:
+def verdict(rows: Sequence[Checked]) -> str:
     """Return in a sentence of Markdown what the rows amount to."""
     agrees = agree(rows)
     if agrees is None:

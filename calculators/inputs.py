@@ -1,7 +1,7 @@
 """What an input is: declared once, used by the widget, the link, the command line, the JSON and the report.
 
 An inputs class is a frozen dataclass whose fields are made by :func:`number`, :func:`integer`,
-:func:`choice` and :func:`text`::
+:func:`choice`, :func:`text` and :func:`same_as`::
 
     @dataclass(frozen=True, kw_only=True)
     class Traffic:
@@ -328,9 +328,15 @@ def choice(
     )
 
 
-def text(label: str, *, default: str = "", help: str) -> Any:  # noqa: A002 - as above
+def text(label: str, *, default: str = "", help: str, longest: int = 80) -> Any:  # noqa: A002 - as above
     """Declare a free text as a dataclass field."""
-    return _declare(Text(label=label, default=default, help=help))
+    return _declare(Text(label=label, default=default, help=help, longest=longest))
+
+
+def same_as(group: type, name: str) -> Any:
+    """Declare an input of another group, where the rest of that group is not wanted."""
+    declared_there = next(each for each in fields(group) if each.name == name)
+    return field(default=declared_there.default, metadata=declared_there.metadata)
 
 
 def _declare(declaration: Input) -> Any:

@@ -10,12 +10,12 @@ from calculators.scenario import Hardware, Instance
 
 def hardware_remarks(inputs: Instance, context_tokens: float) -> tuple[str, ...]:
     """Return the sentences that apply to an instance whose sequences reach a context of so many tokens."""
-    found = (
-        _tier_remark(inputs),
-        _announced_remark(inputs),
-        _context_remark(inputs, context_tokens),
-        _heads_remark(inputs),
-    )
+    return tuple(filter(None, (_tier_remark(inputs), *chip_and_model_remarks(inputs, context_tokens))))
+
+
+def chip_and_model_remarks(inputs: Instance, context_tokens: float) -> tuple[str, ...]:
+    """Return the same without a word on which memory is read, for those who look at each memory."""
+    found = (_announced_remark(inputs), _context_remark(inputs, context_tokens), _heads_remark(inputs))
     return tuple(filter(None, found))
 
 

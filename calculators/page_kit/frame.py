@@ -44,7 +44,13 @@ def _understood(declaration: Input, texts: Sequence[str]) -> Value:
         return declaration.default
 
 
-def open_page(room: Room, own_inputs: Literal["sidebar", "page"] = "sidebar") -> Any:
+def open_page(
+    room: Room,
+    own_inputs: Literal["sidebar", "page"] = "sidebar",
+    *,
+    row: Sequence[str] = (),
+    groups: Sequence[tuple[str, type]] = (),
+) -> Any:
     """Draw a page's head and its own inputs, and return its inputs.
 
     Parameters
@@ -53,6 +59,10 @@ def open_page(room: Room, own_inputs: Literal["sidebar", "page"] = "sidebar") ->
         The page's entry in the catalog.
     own_inputs
         Where the inputs that only this page has are drawn: below the shared ones, or in a row under the head.
+    row
+        Names of those that stand in a row under the head although the others are in the sidebar.
+    groups
+        Headings in the sidebar for the others, each with the dataclass that declares them.
 
     Returns
     -------
@@ -71,7 +81,7 @@ def open_page(room: Room, own_inputs: Literal["sidebar", "page"] = "sidebar") ->
         )
     st.caption(room.question)
     notices = st.container()
-    draw_own(room.inputs, own_inputs)
+    draw_own(room.inputs, own_inputs, row, groups)
     with notices:
         _show_notices(room)
     inputs = answer_or_refusal(build, room.inputs, current_values(room.inputs))

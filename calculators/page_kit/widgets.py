@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
@@ -14,7 +14,7 @@ from calculators.scenario import GROUPS, Scenario
 
 _PAGE = "page drawn last"
 
-COLLAPSED = ("Link between the pools", "Assumptions", "Simulation")
+COLLAPSED = ("Link between the pools", "Assumptions", "Simulation", "Measured acceptance")
 """Groups that most people leave as they are."""
 
 
@@ -117,9 +117,28 @@ def draw_scenario(page: str, inputs: type) -> None:
                         draw(declaration)
 
 
-def draw_own(inputs: type, where: Literal["sidebar", "page"]) -> None:
-    """Draw the inputs that only this page has: below the shared ones in the sidebar, or in a row on the page."""
+def draw_own(
+    inputs: type, where: Literal["sidebar", "page"], row: Sequence[str] = (), groups: Sequence[tuple[str, type]] = ()
+) -> None:
+    """Draw the inputs that only this page has: below the shared ones in the sidebar, or in a row on the page.
+
+    Of those in the sidebar, the ones named in ``row`` stand on the page instead, and those of the dataclasses in
+    ``groups`` under a heading of their own.
+    """
     own = [each for name, each in declared(inputs).items() if name not in declared(Scenario)]
+    if row:
+        with st.container(horizontal=True):
+            for pair in zip(row[::2], (*row[1::2], None), strict=False):  # on a narrow screen, two side by side
+                with st.container(horizontal=True):
+                    for declaration in (each for each in own if each.name in pair):
+                        draw(declaration)
+        own = [each for each in own if each.name not in row]
+    for heading, group in groups:
+        grouped = [each for each in own if each.name in declared(group)]
+        own = [each for each in own if each not in grouped]
+        with st.sidebar, st.expander(heading, expanded=heading not in COLLAPSED):
+            for declaration in grouped:
+                draw(declaration)
     if not own:
         return
     if where == "sidebar":

@@ -40,11 +40,32 @@ def conjugate_excess(utilization: Any) -> Any:
     0.75643120862617
     """
     rho = np.asarray(utilization, dtype=float)
-    level = np.where(rho < 0.5, rho - 1.0 - np.log(rho), _minus_log1p(rho - 1.0))
-    delta = level + np.sqrt(2.0 * level)
+    return excess(np.where(rho < 0.5, rho - 1.0 - np.log(rho), _minus_log1p(rho - 1.0)))
+
+
+def excess(level: Any) -> Any:
+    r"""Solution :math:`\delta \ge 0` of :math:`\delta - \ln(1 + \delta) = x`, to full relative precision.
+
+    Parameters
+    ----------
+    level
+        The right side, at least 0 [].
+
+    Returns
+    -------
+    float or ndarray
+        :math:`\delta = -W_{-1}(-e^{-1-x}) - 1` [].
+
+    Examples
+    --------
+    >>> excess(1.0)
+    2.1461932206205825
+    """
+    given = np.asarray(level, dtype=float)
+    delta = given + np.sqrt(2.0 * given)
     for _ in range(6):
-        delta = delta - (_minus_log1p(delta) - level) * (1.0 + delta) / delta
-    return delta if rho.ndim else float(delta)
+        delta = delta - (_minus_log1p(delta) - given) * (1.0 + delta) / np.where(delta > 0.0, delta, 1.0)
+    return delta if given.ndim else float(delta)
 
 
 def conjugate_utilization(utilization: Any) -> Any:

@@ -17,6 +17,13 @@ from calculators.parallelism import figures as parallelism_figures
 from calculators.parallelism import maps
 from calculators.parallelism.compute import LEVELS, ParallelismInputs
 from calculators.parallelism.compute import compute as compute_parallelism
+from calculators.speculative import curves as speculative_curves
+from calculators.speculative import figures as speculative_figures
+from calculators.speculative.check import check as check_speculative
+from calculators.speculative.compute import SpeculativeInputs
+from calculators.speculative.compute import compute as compute_speculative
+from calculators.speculative.costs import pair_of
+from calculators.speculative.machines import spill_of
 from calculators.ttft import figures as ttft_figures
 from calculators.ttft.check import check
 from calculators.ttft.compute import TtftInputs, sensitivities, sweep
@@ -52,6 +59,24 @@ def kv_all(**changes):
     yield kv_figures.overlap_chart(result, kv_figures.overlap(inputs, result))
 
 
+def speculative_all(**changes):
+    inputs = SpeculativeInputs(customers=20_000, **changes)
+    result, pair = compute_speculative(inputs), pair_of(inputs)
+    yield speculative_figures.speedup_against_length(
+        inputs, result, speculative_curves.length_curves(inputs), speculative_curves.arithmetic_bound_from(inputs)
+    )
+    yield speculative_figures.round_in_time(result, speculative_curves.timeline(inputs))
+    yield speculative_figures.speedup_map(result, speculative_curves.cost_map(inputs))
+    yield speculative_figures.tokens_against_length(result, speculative_curves.tokens_curve(inputs))
+    found = speculative_curves.batch_curve(inputs)
+    if found is not None:
+        spill = spill_of(pair.draft) if pair else None
+        yield speculative_figures.speedup_against_batch(inputs, result, found, spill)
+    checked = check_speculative(inputs)
+    yield speculative_figures.accepted_distribution(checked.counts, checked.expected)
+    yield speculative_figures.sampled_tokens(checked.sampling)
+
+
 def hardware_all():
     inputs = HardwareInputs()
     lines, _ = rooflines(inputs)
@@ -68,6 +93,10 @@ FIGURES = [
     *parallelism_all(rate=500, service_ms=100, speedup=2),
     *kv_all(),
     *kv_all(model="qwen3-next-80b-a3b", link="eth-10g", rate=1000),
+    *speculative_all(),
+    *speculative_all(draft_cost=0.1, verify_cost=1, acceptance=1),
+    *speculative_all(target="gpt-oss-120b", draft_accelerator="dmatrix-corsair", draft_size_b=1.6, acceptance=0),
+    *speculative_all(acceptance_curve="1:1.78, 8:3.74", draft_tokens=256, batch=100_000),
     *hardware_all(),
 ]
 

@@ -3,6 +3,8 @@
 import math
 import re
 
+from scipy.special import lambertw
+
 from formulas.queueing.roots import conjugate_utilization
 
 _TOKEN = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\\[a-zA-Z]+|[a-zA-Z]|.)")
@@ -73,9 +75,16 @@ class _Reader:
             return self.group("{", "}") / self.group("{", "}")
         if symbol == "e":
             return math.e
+        if symbol == "W":
+            return self.lambert()
         if symbol in _FUNCTIONS:
             return self.function(symbol)
         return float(symbol)
+
+    def lambert(self) -> float:
+        self.take("_")
+        branch = int(self.group("{", "}"))
+        return float(lambertw(self.group("(", ")"), branch).real)
 
     def function(self, name: str) -> float:
         braces = self.peek() == "{"

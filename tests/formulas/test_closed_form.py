@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulas
-from formulas import decode_pool, experts, interference, kv_cache, parallelism, step_time
+from formulas import decode_pool, experts, interference, kv_cache, parallelism, speculative, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
 from formulas.queueing import md1
@@ -113,6 +113,15 @@ INSIDE = {  # every formula, at a point of its domain
         "rate": 40, "service_time": 0.0141, "tokens": 63, "fixed_s": 6.6e-3, "slope_s": 2.66e-5,
     },
     interference.REREAD_TOKENS: {"prompt_tokens": 2048, "chunks": 4},
+    speculative.ACCEPTED_TOKENS: {"acceptance": 0.8, "draft_tokens": 4},
+    speculative.TOKENS_PER_ROUND: {"acceptance": 0.8, "draft_tokens": 4},
+    speculative.SPEEDUP: {"acceptance": 0.7, "draft_tokens": 5, "draft_cost": 0.12, "verify_cost": 1.3},
+    speculative.OPERATIONS_RATIO: {"acceptance": 0.8, "draft_tokens": 5, "draft_operations": 0.01},
+    speculative.CERTAIN_TOKENS_PER_ROUND: {"draft_tokens": 4},
+    speculative.CERTAIN_SPEEDUP: {"draft_tokens": 4, "draft_cost": 0.12, "verify_cost": 1.3},
+    speculative.OPTIMAL_DRAFT_TOKENS: {"acceptance": 0.8, "draft_cost": 0.11, "verify_cost": 1.3},
+    speculative.BREAK_EVEN_VERIFY_COST: {"acceptance": 0.8, "draft_tokens": 4, "draft_cost": 0.11},
+    speculative.THRESHOLD_TOKENS: {"experts": 256, "experts_per_token": 8, "coverage": 0.95},
 }  # fmt: skip
 STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH}  # whole numbers
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)
