@@ -11,6 +11,6 @@ pages = [
     for room in catalog.ROOMS
 ]
 page = st.navigation(pages, position="top")
-page_kit.draw_scenario(page.url_path)
+page_kit.draw_scenario(page.url_path, catalog.room_at(page.url_path).inputs)
 page.run()
 page_kit.settle()

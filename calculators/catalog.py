@@ -10,3 +10,8 @@ ROOMS: tuple[Room, ...] = (home.ROOM, ttft.ROOM, parallelism.ROOM, kv_cache.ROOM
 
 CALCULATORS: dict[str, Calculator] = {room.name: room for room in ROOMS if isinstance(room, Calculator)}
 """Every calculator by name, in the same order."""
+
+
+def room_at(path: str) -> Room:
+    """Return the room at a path of the app."""
+    return next(room for room in ROOMS if room.path == path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import hardware_db
 from calculators.outputs import output
-from calculators.scenario import Service
+from calculators.scenario import Hardware
 
 TENSOR_DEGREES = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
 PIPELINE_DEGREES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
@@ -29,37 +29,37 @@ class Degree:
     fits: bool = output("Weights fit")
 
 
-def tensor_degrees(inputs: Service, degrees: Iterable[int] = TENSOR_DEGREES) -> list[Degree]:
+def tensor_degrees(inputs: Hardware, degrees: Iterable[int] = TENSOR_DEGREES) -> list[Degree]:
     """Return each tensor parallel degree with the reasons for which it is refused."""
     return [_degree("tensor", n, inputs, _TENSOR_RULES, _TENSOR_NOTES) for n in degrees]
 
 
-def pipeline_degrees(inputs: Service, degrees: Iterable[int] = PIPELINE_DEGREES) -> list[Degree]:
+def pipeline_degrees(inputs: Hardware, degrees: Iterable[int] = PIPELINE_DEGREES) -> list[Degree]:
     """Return each pipeline degree with the reasons for which it is refused."""
     return [_degree("pipeline", n, inputs, _PIPELINE_RULES, _PIPELINE_NOTES) for n in degrees]
 
 
-Rule = Callable[[hardware_db.Model, Service, int], str]
+Rule = Callable[[hardware_db.Model, Hardware, int], str]
 
 
-def _degree(way: str, n: int, inputs: Service, rules: tuple[Rule, ...], notes: tuple[Rule, ...]) -> Degree:
+def _degree(way: str, n: int, inputs: Hardware, rules: tuple[Rule, ...], notes: tuple[Rule, ...]) -> Degree:
     model = hardware_db.models()[inputs.model]
     reasons = tuple(sentence for rule in rules if (sentence := rule(model, inputs, n)))
     said = () if reasons else tuple(sentence for note in notes if (sentence := note(model, inputs, n)))
     return Degree(way, n, not reasons, reasons, said, fits=not _memory(model, inputs, n))
 
 
-def _query_heads(model: hardware_db.Model, _: Service, n: int) -> str:
+def _query_heads(model: hardware_db.Model, _: Hardware, n: int) -> str:
     return f"{n} does not divide the {model.heads} query heads" if model.heads % n else ""
 
 
-def _kv_heads(model: hardware_db.Model, _: Service, n: int) -> str:
+def _kv_heads(model: hardware_db.Model, _: Hardware, n: int) -> str:
     counts = sorted({group.kv_heads for group in model.attention_groups if not _is_latent(model)})
     bad = [count for count in counts if count % n and n % count]
     return f"{n} neither divides the {bad[0]} KV heads nor is divided by them" if bad else ""
 
 
-def _ffn_width(model: hardware_db.Model, _: Service, n: int) -> str:
+def _ffn_width(model: hardware_db.Model, _: Hardware, n: int) -> str:
     widths = {"dense FFN": model.ffn_width, "expert": model.moe.expert_width if model.moe else None}
     if model.moe and model.experts % n == 0:
         widths.pop("expert")  # whole experts are dealt out instead of split
@@ -69,7 +69,7 @@ def _ffn_width(model: hardware_db.Model, _: Service, n: int) -> str:
     return bad[0] if bad else ""
 
 
-def _scale_up(_: hardware_db.Model, inputs: Service, n: int) -> str:
+def _scale_up(_: hardware_db.Model, inputs: Hardware, n: int) -> str:
     chip = hardware_db.accelerators()[inputs.accelerator]
     if n == 1 or getattr(inputs, "tp_link", None) is not None:
         return ""
@@ -80,7 +80,7 @@ def _scale_up(_: hardware_db.Model, inputs: Service, n: int) -> str:
     return ""
 
 
-def _memory(model: hardware_db.Model, inputs: Service, n: int) -> str:
+def _memory(model: hardware_db.Model, inputs: Hardware, n: int) -> str:
     present = hardware_db.accelerators()[inputs.accelerator].memory_bytes
     needed = model.weight_bytes(inputs.weight_dtype) / n
     if needed <= present:
@@ -88,11 +88,11 @@ def _memory(model: hardware_db.Model, inputs: Service, n: int) -> str:
     return f"{needed / 1e9:.1f} GB of weights on each, and {inputs.accelerator} has {present / 1e9:.1f} GB"
 
 
-def _stages(model: hardware_db.Model, _: Service, n: int) -> str:
+def _stages(model: hardware_db.Model, _: Hardware, n: int) -> str:
     return f"{n} stages, and the model has {model.layers} layers" if n > model.layers else ""
 
 
-def _replicated_kv(model: hardware_db.Model, _: Service, n: int) -> str:
+def _replicated_kv(model: hardware_db.Model, _: Hardware, n: int) -> str:
     if n == 1:
         return ""
     if _is_latent(model):
@@ -101,12 +101,12 @@ def _replicated_kv(model: hardware_db.Model, _: Service, n: int) -> str:
     return f"{shards} KV heads: each is held by {n // shards} ranks" if shards < n else ""
 
 
-def _padded_vocabulary(model: hardware_db.Model, _: Service, n: int) -> str:
+def _padded_vocabulary(model: hardware_db.Model, _: Hardware, n: int) -> str:
     rest = model.vocab % (VOCABULARY_MULTIPLE * n)
     return f"the vocabulary is padded by {VOCABULARY_MULTIPLE * n - rest} rows" if n > 1 and rest else ""
 
 
-def _uneven_layers(model: hardware_db.Model, _: Service, n: int) -> str:
+def _uneven_layers(model: hardware_db.Model, _: Hardware, n: int) -> str:
     short, rest = divmod(model.layers, n)
     return f"uneven: {rest} stages of {short + 1} layers and {n - rest} of {short}" if rest else ""
 

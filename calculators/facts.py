@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import hardware_db
-from calculators.scenario import Service
+from calculators.scenario import Hardware
 from formulas.closed_form import ClosedForm
 
 
@@ -52,7 +52,7 @@ def fact_of(record: hardware_db.Record, kind: str, *remarks: str, figures: Mappi
     return Fact(f"{kind}: {record.id}", record.confidence, citations, tuple(filter(None, said)), figures or {})
 
 
-def model_figures(inputs: Service) -> dict[str, str]:
+def model_figures(inputs: Hardware) -> dict[str, str]:
     """Return what a prefill takes from the model's record."""
     model = hardware_db.models()[inputs.model]
     return {
@@ -62,7 +62,7 @@ def model_figures(inputs: Service) -> dict[str, str]:
     }
 
 
-def accelerator_figures(inputs: Service, dtype: str) -> dict[str, str]:
+def accelerator_figures(inputs: Hardware, dtype: str) -> dict[str, str]:
     """Return what a prefill takes from the accelerator's record."""
     chip = hardware_db.accelerators()[inputs.accelerator]
     return {

@@ -32,8 +32,8 @@ class Traffic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Service:
-    """How long one prompt occupies an instance: typed in, or computed from model, accelerator and prompt."""
+class TypedService:
+    """How long one prompt occupies an instance, if that is known better than by computing it."""
 
     service_ms: float | None = number(
         "Service time",
@@ -47,20 +47,12 @@ class Service:
         help="Time to prefill one prompt, alone on an instance. Leave it empty to have it computed; type a "
         "measured value to use that instead.",
     )
-    model: str = choice(
-        "Model",
-        options=hardware_db.models(),
-        default="llama-3.1-8b",
-        listed_by="python -m calculators models",
-        help="The model whose prompts are prefilled. Its shape and sources are on the hardware page.",
-    )
-    accelerator: str = choice(
-        "Accelerator",
-        options=hardware_db.accelerators(),
-        default="h100-sxm",
-        listed_by="python -m calculators hardware",
-        help="The chip that one instance runs on, or several of it (tensor parallel).",
-    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """What there is to prefill."""
+
     prompt_tokens: int = integer(
         "Prompt length",
         unit="tokens",
@@ -80,6 +72,75 @@ class Service:
         step=64,
         symbol="h",
         help="Tokens before the prompt whose keys and values are cached: attended to, not computed again.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What there is to decode."""
+
+    output_tokens: int = integer(
+        "Output length",
+        unit="tokens",
+        low=1,
+        high=1_000_000,
+        default=64,
+        step=16,
+        symbol="m",
+        help="Tokens generated for each request. The prefill brings the first; each of the others takes a decode step.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """How much a decoding sequence attends to."""
+
+    context_tokens: int | None = integer(
+        "Context of a sequence",
+        unit="tokens",
+        low=1,
+        high=10_000_000,
+        default=None,
+        step=512,
+        empty="from the lengths",
+        help="Tokens in the cache of each decoding sequence. Leave it empty to take the prompt and, where tokens are decoded, "
+        "half of the output.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Context):
+    """The sequences of one decode step."""
+
+    batch: int = integer(
+        "Batch",
+        unit="sequences",
+        low=1,
+        high=100_000,
+        default=32,
+        step=8,
+        symbol="n",
+        help="Decoding sequences in one step. Under load the batch forms by itself; this is for looking at one step.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """The model, the chip, and the data types."""
+
+    model: str = choice(
+        "Model",
+        options=hardware_db.models(),
+        default="llama-3.1-8b",
+        listed_by="python -m calculators models",
+        help="The model whose prompts are prefilled. Its shape and sources are on the hardware page.",
+    )
+    accelerator: str = choice(
+        "Accelerator",
+        options=hardware_db.accelerators(),
+        default="h100-sxm",
+        listed_by="python -m calculators hardware",
+        help="The chip that one instance runs on, or several of it (tensor parallel).",
     )
     weight_dtype: str = choice(
         "Weights stored as",
@@ -132,8 +193,105 @@ class TensorParallel(Interconnect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Instance(TensorParallel, Service):
+class Instance(TensorParallel, Hardware):
     """One instance: the model, the chips, and how they share the work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """What of the memory is left for the cache."""
+
+    memory_share: float = number(
+        "Usable share of memory",
+        low=0.1,
+        high=1,
+        default=0.9,
+        step=0.05,
+        symbol="u",
+        help="Share of the accelerator's memory that the server may use.",
+    )
+    reserve_gb: float = number(
+        "Reserve",
+        unit="GB",
+        low=0,
+        high=1000,
+        default=2,
+        step=1,
+        symbol="r",
+        help="Memory of each accelerator kept for activations, graphs and fragments.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KvLink:
+    """What a request's cache travels over from a prefill pool to a decode pool."""
+
+    link: str = choice(
+        "Link between the pools",
+        options=hardware_db.links(),
+        default="ib-ndr",
+        listed_by="python -m calculators links",
+        help="What a request's cache travels over from the prefill pool to the decode pool.",
+    )
+    link_gb_s: float | None = number(
+        "Link bandwidth, one way",
+        unit="GB/s",
+        low=0.001,
+        high=100_000,
+        default=None,
+        step=5,
+        symbol="b",
+        empty="from the data sheet",
+        help="Bandwidth of one link in one direction. Leave it empty to take the link's own.",
+    )
+    link_latency_us: float | None = number(
+        "Link latency",
+        unit="µs",
+        low=0,
+        high=1e6,
+        default=None,
+        step=1,
+        symbol="l",
+        empty="from the data sheet",
+        help="Start-up time of one transfer. Leave it empty to take the link's own.",
+    )
+    link_efficiency: float = number(
+        "Link efficiency",
+        low=0.01,
+        high=1,
+        default=1,
+        step=0.05,
+        symbol="e",
+        help="Share of the bandwidth that a transfer reaches. Measured hand-offs reach 0.5 to 0.9; 0.7 is a fair guess.",
+    )
+    links_used: int = integer(
+        "Links side by side",
+        low=1,
+        high=64,
+        default=1,
+        step=1,
+        symbol="k",
+        help="How many such links carry one request's cache together.",
+    )
+    message_overhead_us: float = number(
+        "Overhead of a message",
+        unit="µs",
+        low=0,
+        high=10_000,
+        default=0,
+        step=0.5,
+        symbol="o",
+        help="What each message costs whatever its size. With paged caches there is one for each layer and block.",
+    )
+    block_tokens: int = integer(
+        "Block of the cache",
+        unit="tokens",
+        low=1,
+        high=8192,
+        default=16,
+        step=16,
+        help="Tokens in one block of a paged cache: a message carries one block of one layer.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +323,30 @@ class FirstTokenTarget:
         step=1,
         symbol="p",
         help="The share of requests that must meet the target: 90 means that nine in ten do.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextTokenTarget:
+    """What the time per output token must not exceed, and for which share of the requests."""
+
+    tpot_slo_ms: float = number(
+        "TPOT target",
+        unit="ms",
+        low=0.001,
+        high=1e7,
+        default=15,
+        step=1,
+        help="Service-level objective for the time per output token: from a request's first token to its last, for each "
+        "token after the first.",
+    )
+    attainment: float = number(
+        "Attainment",
+        low=0.01,
+        high=0.9999,
+        default=0.9,
+        step=0.01,
+        help="The share of requests that must meet the targets: 0.9 means that nine in ten do.",
     )
 
 
@@ -246,14 +428,31 @@ class Simulation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario(Simulation, Assumptions, FirstTokenTarget, Instance, Traffic):
-    """Every shared input: what the sidebar holds."""
+class Workload(Output, Prompt, Traffic):
+    """What the requests are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine(Memory, Instance, TypedService):
+    """What they are served with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Targets(NextTokenTarget, FirstTokenTarget):
+    """What their users are promised."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario(Simulation, Assumptions, KvLink, Targets, Machine, Batch, Workload):
+    """Every shared input: of these the sidebar holds those that the page uses."""
 
 
 GROUPS: tuple[tuple[str, type], ...] = (
-    ("Traffic", Traffic),
-    ("Model and hardware", Instance),
-    ("Target", FirstTokenTarget),
+    ("Workload", Workload),
+    ("Decode step", Batch),
+    ("Model and hardware", Machine),
+    ("Targets", Targets),
+    ("Link between the pools", KvLink),
     ("Assumptions", Assumptions),
     ("Simulation", Simulation),
 )

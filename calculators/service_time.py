@@ -1,8 +1,4 @@
-"""How long one prompt occupies an instance: typed in, or from the step-time model on real figures.
-
-This is where a calculator looks up what the formulas take as plain numbers: the model's shape, the accelerator's
-rates, the link and the named assumptions.
-"""
+"""How long one prompt occupies an instance: typed in, or from the step-time model on real figures."""
 
 from __future__ import annotations
 
@@ -14,15 +10,16 @@ from typing import Any, cast
 import numpy as np
 
 import hardware_db
-from calculators.inputs import InputError, InputsError, Integer, declared
+from calculators.inputs import Integer, declared
+from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import output
-from calculators.scenario import Assumptions, Instance, Service, TensorParallel
+from calculators.scenario import Hardware, Instance, Prompt, TensorParallel, TypedService
+from calculators.step_load import StepContents, step_load
 from formulas import step_time as step
-from formulas.experts import DISTINCT_EXPERTS
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrefillInputs(Assumptions, Instance):
+class PrefillInputs(MachineInputs, Prompt, TypedService):
     """What the time of a prefill depends on."""
 
 
@@ -64,29 +61,6 @@ class PrefillTime:
     remarks: tuple[str, ...] = ()
 
 
-def assumptions_of(inputs: Assumptions) -> hardware_db.StepAssumptions:
-    """Return the named set of assumptions with the values that the inputs override."""
-    chosen = hardware_db.assumptions()[inputs.assumptions]
-    overrides = {
-        name: value
-        for name in ("compute_efficiency", "memory_efficiency", "step_overhead_ms", "allreduce_latency_us")
-        if (value := getattr(inputs, name)) is not None
-    }
-    return chosen.model_copy(update=overrides)
-
-
-def compute_dtype_of(inputs: Service) -> str:
-    """Return the data type of the matrix products: the one typed in, or the one that goes with the weights.
-
-    Weights are not taken to be unpacked to a wider type where a chip lacks theirs: that is for the user to say.
-    """
-    if inputs.compute_dtype:
-        return inputs.compute_dtype
-    native = hardware_db.FORMATS[inputs.weight_dtype].native_compute
-    available = hardware_db.accelerators()[inputs.accelerator].data_types
-    return next((dtype for dtype in native if dtype in available), native[0])
-
-
 def prefill_time(inputs: PrefillInputs) -> PrefillTime:
     """Return the time of one prefill on one instance.
 
@@ -123,7 +97,7 @@ def prefill_times_ms(inputs: PrefillInputs, prompt_tokens: Any) -> Any:
 
 def prefill_load(inputs: PrefillInputs, prompt_tokens: Any) -> step.StepLoad:
     """Return what one prefill of ``prompt_tokens`` (number or array) has to compute, read and write."""
-    return _load(inputs, prompt_tokens, hardware_db.models()[inputs.model].layers, with_output=True)
+    return step_load(inputs, StepContents(prompt_tokens, inputs.cached_tokens))
 
 
 def stage_times_ms(inputs: PrefillInputs, stages: int) -> tuple[float, ...]:
@@ -139,109 +113,9 @@ def stage_times_ms(inputs: PrefillInputs, stages: int) -> tuple[float, ...]:
     """
     machine = machine_of(inputs)
     layers = [len(part) for part in np.array_split(range(hardware_db.models()[inputs.model].layers), stages)]
-    loads = [
-        _load(inputs, inputs.prompt_tokens, count, with_output=place == stages - 1)
-        for place, count in enumerate(layers)
-    ]
+    prompt = StepContents(inputs.prompt_tokens, inputs.cached_tokens)
+    loads = [step_load(inputs, prompt, count, with_output=place == stages - 1) for place, count in enumerate(layers)]
     return tuple(1e3 * float(step.step_time(load, machine).total_s) for load in loads)
-
-
-def _load(inputs: PrefillInputs, prompt_tokens: Any, layers: int, *, with_output: bool) -> step.StepLoad:
-    """Return the load of ``layers`` of the model's layers, with or without the output projection."""
-    model = hardware_db.models()[inputs.model]
-    assumed = assumptions_of(inputs)
-    parameters = model.parameters
-    share = layers / model.layers
-    flops = share * step.matmul_flops(parameters.matmul_active - parameters.lm_head, prompt_tokens)
-    for group in model.attention_groups:
-        pairs = attended_entries(group, prompt_tokens, inputs.cached_tokens)
-        shape = (group.layers, group.heads, group.qk_head_dim, group.v_head_dim)
-        flops = flops + share * step.attention_flops(*shape, pairs)
-    weight_bytes = share * _layer_bytes_touched(model, inputs.weight_dtype, prompt_tokens)
-    if with_output:
-        logits = prompt_tokens if assumed.lm_head_tokens == "every" else 1
-        flops = flops + step.matmul_flops(parameters.lm_head, logits)
-        weight_bytes = weight_bytes + _output_bytes(model, inputs.weight_dtype)
-    written = prompt_tokens if assumed.counts_kv_writes else 0
-    elements = model.kv_elements(inputs.cached_tokens) + model.kv_elements_per_token * written
-    return step.StepLoad(
-        flops=flops,
-        weight_bytes=weight_bytes,
-        kv_bytes=share * hardware_db.KV_BYTES[inputs.kv_dtype] * elements,
-        kv_shards=model.kv_shards(inputs.tp),
-        tokens=prompt_tokens,
-        hidden=model.hidden,
-        layers=layers,
-    )
-
-
-def attended_entries(group: hardware_db.AttentionGroup, new_tokens: Any, cached_tokens: float) -> Any:
-    """Return how many pairs of a query and a cache entry a layer of the group computes."""
-    limits = [group.window_tokens] if group.window_tokens else []
-    limits += [group.selected_entries * group.tokens_per_entry] if group.selected_entries else []
-    pairs = step.attended_pairs(new_tokens, cached_tokens, min(limits, default=None))
-    return pairs / group.tokens_per_entry
-
-
-def _output_bytes(model: hardware_db.Model, weight_dtype: str) -> float:
-    return hardware_db.FORMATS[weight_dtype].kept_bytes * model.parameters.lm_head
-
-
-def _layer_bytes_touched(model: hardware_db.Model, weight_dtype: str, tokens: Any) -> Any:
-    """Return the bytes of the layers that a step of ``tokens`` reads: all dense weights, the distinct experts."""
-    dense = model.dense_weight_bytes(weight_dtype) - _output_bytes(model, weight_dtype)
-    if not model.experts:
-        return dense + 0 * tokens
-    touched = DISTINCT_EXPERTS(experts=model.experts, experts_per_token=model.experts_per_token, tokens=tokens)
-    return dense + model.moe_layers * touched * model.expert_bytes(weight_dtype)
-
-
-def machine_of(inputs: PrefillInputs) -> step.Machine:
-    """Return the accelerators that share one instance, with the assumptions on what they reach.
-
-    Raises
-    ------
-    InputsError
-        As for :func:`prefill_time`.
-    """
-    accelerator = hardware_db.accelerators()[inputs.accelerator]
-    assumed = assumptions_of(inputs)
-    try:
-        peak_flops = accelerator.peak_flops(compute_dtype_of(inputs))
-    except hardware_db.UnsupportedDataType as error:
-        name = "compute_dtype" if inputs.compute_dtype else "weight_dtype"
-        advice = "" if inputs.compute_dtype else " Weights stored in it can be computed in another: set compute_dtype."
-        raise InputsError([InputError(name, getattr(inputs, name), f"{error}{advice}")]) from None
-    return step.Machine(
-        peak_flops=peak_flops,
-        memory_bandwidth=accelerator.memory_bandwidth_bytes_s,
-        tp=inputs.tp,
-        link_bytes_s=_link_bytes_s(inputs, accelerator),
-        compute_efficiency=assumed.compute_efficiency,
-        memory_efficiency=assumed.memory_efficiency,
-        allreduce_latency_s=1e-6 * assumed.allreduce_latency_us,
-        overhead_s=1e-3 * assumed.step_overhead_ms,
-        link_efficiency=assumed.link_efficiency,
-    )
-
-
-def _link_bytes_s(inputs: PrefillInputs, accelerator: hardware_db.Accelerator) -> float | None:
-    if inputs.tp == 1:
-        return None
-    if inputs.tp_link is not None:
-        return hardware_db.links()[inputs.tp_link].bytes_s
-    own = accelerator.group_bandwidth_bytes_s(inputs.tp)
-    if own is not None:
-        return own
-    if accelerator.scale_up_gb_s is None:
-        host = f", say {accelerator.host_link_id}" if accelerator.host_link_id else ""
-        sentence = f"{accelerator.name} has no scale-up link; name what joins them with tp_link{host}, or use tp = 1"
-    else:
-        sentence = (
-            f"the scale-up link of {accelerator.name} joins {accelerator.scale_up_domain} accelerators; use at most so "
-            "many, or name the link that joins more with tp_link"
-        )
-    raise InputsError([InputError("tp", inputs.tp, sentence)])
 
 
 def _weights_fit(inputs: Instance) -> bool:
@@ -249,7 +123,7 @@ def _weights_fit(inputs: Instance) -> bool:
     return needed <= inputs.tp * present
 
 
-def _weights_and_memory_bytes(inputs: Service) -> tuple[float, int]:
+def _weights_and_memory_bytes(inputs: Hardware) -> tuple[float, int]:
     model = hardware_db.models()[inputs.model]
     return model.weight_bytes(inputs.weight_dtype), hardware_db.accelerators()[inputs.accelerator].memory_bytes
 
@@ -271,7 +145,7 @@ def _misfit(inputs: Instance) -> str:
     )
 
 
-def _tier_remark(inputs: Service) -> str:
+def _tier_remark(inputs: Hardware) -> str:
     accelerator = hardware_db.accelerators()[inputs.accelerator]
     if not accelerator.memory_tiers:
         return ""
@@ -281,14 +155,14 @@ def _tier_remark(inputs: Service) -> str:
     )
 
 
-def _announced_remark(inputs: Service) -> str:
+def _announced_remark(inputs: Hardware) -> str:
     accelerator = hardware_db.accelerators()[inputs.accelerator]
     if not accelerator.announced:
         return ""
     return f"{accelerator.name} is announced; its figures rest on announcements, not on measurements."
 
 
-def _context_remark(inputs: Service) -> str:
+def _context_remark(inputs: PrefillInputs) -> str:
     model = hardware_db.models()[inputs.model]
     context = inputs.prompt_tokens + inputs.cached_tokens
     if context <= model.max_context:
@@ -303,4 +177,4 @@ def _heads_remark(inputs: Instance) -> str:
     return f"tp = {inputs.tp} does not divide the {' and '.join(map(str, heads))} attention heads of {inputs.model}."
 
 
-_REMARKS: tuple[Callable[[Instance], str], ...] = (_tier_remark, _announced_remark, _context_remark, _heads_remark)
+_REMARKS: tuple[Callable[[PrefillInputs], str], ...] = (_tier_remark, _announced_remark, _context_remark, _heads_remark)

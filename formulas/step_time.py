@@ -122,7 +122,8 @@ class StepLoad:
     kv_bytes
         Cache read, and written if the caller counts that, without replication [B].
     kv_shards
-        Largest number of ranks that the cache splits over: the KV heads, or 1 for a latent [].
+        Largest number of ranks that the cache splits over: the KV heads, or 1 for a latent; where layers differ,
+        the cache over what one rank reads of it [].
     tokens
         Tokens whose activations are reduced over the ranks [].
     hidden, layers
@@ -130,13 +131,13 @@ class StepLoad:
 
     Notes
     -----
-    Any of the first three and `tokens` may be an array.
+    All but the shape of the model may be arrays.
     """
 
     flops: Any
     weight_bytes: Any
     kv_bytes: Any
-    kv_shards: int
+    kv_shards: Any
     tokens: Any
     hidden: int
     layers: int

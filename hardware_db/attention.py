@@ -30,6 +30,8 @@ class AttentionGroup:
         Tokens behind one cache entry; more than 1 where the sequence is compressed.
     selected_entries : int or None
         At most so many entries are attended to; None if all are. The cache keeps them all.
+    latent_dim : int or None
+        Width of the cached latent without its rotary part, which decoding attends in; None if there is no latent.
     """
 
     layers: int
@@ -41,6 +43,18 @@ class AttentionGroup:
     cached_elements_per_layer: int
     tokens_per_entry: int = 1
     selected_entries: int | None = None
+    latent_dim: int | None = None
+
+    @property
+    def decode_head_dims(self) -> tuple[int, int]:
+        """Widths of a head in scores and in values while decoding: with a latent, those of the latent.
+
+        Engines absorb the latent's expansion into the projections, so that each cached latent is read once for all
+        heads (DeepSeek-V2, arXiv 2405.04434, section 2.1.2).
+        """
+        if self.latent_dim is None:
+            return self.qk_head_dim, self.v_head_dim
+        return self.cached_elements_per_layer, self.latent_dim
 
     @property
     def cached_elements(self) -> int:
@@ -99,6 +113,7 @@ def _latent_group(model: Model, mla: Mla) -> AttentionGroup:
         window_tokens=None,
         # One latent and one rotary key: no factor 2 for K and V, and no heads.
         cached_elements_per_layer=mla.kv_lora_rank + mla.qk_rope_head_dim,
+        latent_dim=mla.kv_lora_rank,
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import hardware_db
 from calculators.inputs import choice, text
-from calculators.scenario import Scenario
+from calculators.scenario import Hardware
 
 TABLES: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "accelerators": hardware_db.accelerators,
@@ -25,7 +25,7 @@ TENSOR_DTYPES = tuple(hardware_db.DenseTflops.model_fields)
 
 
 @dataclass(frozen=True, kw_only=True)
-class HardwareInputs(Scenario):
+class HardwareInputs(Hardware):
     """Which table is shown, what is searched in it, which record is opened."""
 
     table: str = choice("Table", options=TABLES, default="accelerators", help="Which part of the database is shown.")

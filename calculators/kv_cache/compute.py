@@ -9,86 +9,20 @@ import math
 from dataclasses import dataclass, replace
 
 import hardware_db
-from calculators.inputs import choice, integer, number
+from calculators.inputs import integer
 from calculators.kv_cache.sizes import cache_of, moved_bytes
 from calculators.kv_cache.transfer import Route, Transfer, context_of, route_of, transfer
 from calculators.outputs import output, readable, short
-from calculators.scenario import Simulation, Traffic
+from calculators.scenario import Context, KvLink, Memory, Simulation, Traffic
 from calculators.service_time import PrefillInputs, prefill_time
 from formulas import kv_cache as forms
 from formulas.closed_form import DomainError
 
 
 @dataclass(frozen=True, kw_only=True)
-class KvCacheInputs(Simulation, PrefillInputs, Traffic):
+class KvCacheInputs(Simulation, KvLink, Memory, PrefillInputs, Context, Traffic):
     """What is cached, where it is kept, and what it travels over."""
 
-    link: str = choice(
-        "Link between the pools",
-        options=hardware_db.links(),
-        default="ib-ndr",
-        listed_by="python -m calculators links",
-        help="What a request's cache travels over from the prefill pool to the decode pool.",
-    )
-    link_gb_s: float | None = number(
-        "Link bandwidth, one way",
-        unit="GB/s",
-        low=0.001,
-        high=100_000,
-        default=None,
-        step=5,
-        symbol="b",
-        empty="from the data sheet",
-        help="Bandwidth of one link in one direction. Leave it empty to take the link's own.",
-    )
-    link_latency_us: float | None = number(
-        "Link latency",
-        unit="µs",
-        low=0,
-        high=1e6,
-        default=None,
-        step=1,
-        symbol="l",
-        empty="from the data sheet",
-        help="Start-up time of one transfer. Leave it empty to take the link's own.",
-    )
-    link_efficiency: float = number(
-        "Link efficiency",
-        low=0.01,
-        high=1,
-        default=1,
-        step=0.05,
-        symbol="e",
-        help="Share of the bandwidth that a transfer reaches. Measured hand-offs reach 0.5 to 0.9; 0.7 is a fair guess.",
-    )
-    links_used: int = integer(
-        "Links side by side",
-        low=1,
-        high=64,
-        default=1,
-        step=1,
-        symbol="k",
-        help="How many such links carry one request's cache together.",
-    )
-    message_overhead_us: float = number(
-        "Overhead of a message",
-        unit="µs",
-        low=0,
-        high=10_000,
-        default=0,
-        step=0.5,
-        symbol="o",
-        help="What each message costs whatever its size. With paged caches there is one for each layer and block.",
-    )
-    block_tokens: int = integer(
-        "Block of the cache",
-        unit="tokens",
-        low=1,
-        high=8192,
-        default=16,
-        step=16,
-        help="Tokens in one block of a paged cache: a message carries one block of one layer.",
-    )
     pp: int = integer(
         "Pipeline stages",
         low=1,
@@ -96,35 +30,6 @@ class KvCacheInputs(Simulation, PrefillInputs, Traffic):
         default=1,
         step=1,
         help="Stages of an instance: each holds the cache of its own layers.",
-    )
-    memory_share: float = number(
-        "Usable share of memory",
-        low=0.1,
-        high=1,
-        default=0.9,
-        step=0.05,
-        symbol="u",
-        help="Share of the accelerator's memory that the server may use.",
-    )
-    reserve_gb: float = number(
-        "Reserve",
-        unit="GB",
-        low=0,
-        high=1000,
-        default=2,
-        step=1,
-        symbol="r",
-        help="Memory of each accelerator kept for activations, graphs and fragments.",
-    )
-    context_tokens: int | None = integer(
-        "Context of a sequence",
-        unit="tokens",
-        low=1,
-        high=10_000_000,
-        default=None,
-        step=512,
-        empty="prompt and cached prefix",
-        help="Tokens that each sequence of the largest batch has in its cache.",
     )
 
 

@@ -7,7 +7,7 @@ from calculators.facts import Fact, ShownFormula, accelerator_figures, fact_of, 
 from calculators.kv_cache.compute import KvCacheInputs, KvCacheResult
 from calculators.kv_cache.sizes import moved_bytes
 from calculators.kv_cache.transfer import context_of, link_values, route_of, transfer
-from calculators.service_time import assumptions_of, compute_dtype_of
+from calculators.machine import assumptions_of, compute_dtype_of
 from formulas import kv_cache as forms
 
 

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 import hardware_db
-
-STATE_BYTES = 4
-"""Bytes of one element of a linear layer's state: FP32, as engines keep it."""
+from calculators.step_load import STATE_BYTES
 
 
 @dataclass(frozen=True)

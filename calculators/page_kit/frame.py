@@ -94,7 +94,7 @@ def _show_notices(room: Room) -> None:
         used = current_values(Scenario) | current_values(room.inputs)
         st.session_state[_NOTICES] = links.misunderstandings(opened, known, used)
         st.session_state[_LINK] = {}
-        for name in opened.keys() - known.keys():  # so that they are gone from a copied address, too
+        for name in opened.keys() - declared(room.inputs).keys():  # so that a copied address says what the page uses
             del st.query_params[name]
     notices = st.session_state.get(_NOTICES)
     if not notices:

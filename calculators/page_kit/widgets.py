@@ -14,7 +14,7 @@ from calculators.scenario import GROUPS, Scenario
 
 _PAGE = "page drawn last"
 
-COLLAPSED = ("Assumptions", "Simulation")
+COLLAPSED = ("Link between the pools", "Assumptions", "Simulation")
 """Groups that most people leave as they are."""
 
 
@@ -90,32 +90,35 @@ def _draw_choice(declaration: Choice, label: str) -> None:
     )
 
 
-def draw_scenario(page: str) -> None:
-    """Draw the shared inputs in the sidebar, group by group.
+def draw_scenario(page: str, inputs: type) -> None:
+    """Draw the shared inputs that a page uses in the sidebar, group by group, and keep the others.
 
     Parameters
     ----------
     page
         Name of the page that is drawn. When it is another one than before, every value is sent to the browser again:
         who leaves a page before it was drawn has not seen the values that a link brought.
+    inputs
+        The dataclass of the page's inputs.
     """
-    if st.session_state.get(_PAGE) != page:
-        st.session_state[_PAGE] = page
-        for name in declared(Scenario):
-            if name in st.session_state:
-                st.session_state[name] = st.session_state[name]
+    changed = st.session_state.get(_PAGE) != page
+    st.session_state[_PAGE] = page
+    used = declared(inputs)
+    for name, declaration in declared(Scenario).items():
+        if name not in used or changed:
+            # An input that is not drawn would be forgotten, were it not written down again.
+            st.session_state[name] = st.session_state.get(name, declaration.default)
     with st.sidebar:
         for heading, group in GROUPS:
-            with st.expander(heading, expanded=heading not in COLLAPSED):
-                for declaration in declared(group).values():
-                    draw(declaration)
+            drawn = [declaration for name, declaration in declared(group).items() if name in used]
+            if drawn:
+                with st.expander(heading, expanded=heading not in COLLAPSED):
+                    for declaration in drawn:
+                        draw(declaration)
 
 
 def draw_own(inputs: type, where: Literal["sidebar", "page"]) -> None:
     """Draw the inputs that only this page has: below the shared ones in the sidebar, or in a row on the page."""
-    unused = [each.label for name, each in declared(Scenario).items() if name not in declared(inputs)]
-    if unused:
-        st.sidebar.caption(f"Not used on this page: {', '.join(unused)}.")
     own = [each for name, each in declared(inputs).items() if name not in declared(Scenario)]
     if not own:
         return

@@ -15,7 +15,16 @@ from calculators.degrees import PIPELINE_DEGREES, TENSOR_DEGREES, Degree, pipeli
 from calculators.inputs import InputError, InputsError, choice, integer, number
 from calculators.outputs import output, readable, short
 from calculators.parallelism.ways import Way
-from calculators.scenario import Assumptions, FirstTokenTarget, Interconnect, Service, Simulation, Traffic
+from calculators.scenario import (
+    Assumptions,
+    FirstTokenTarget,
+    Hardware,
+    Interconnect,
+    Prompt,
+    Simulation,
+    Traffic,
+    TypedService,
+)
 from calculators.service_time import PrefillInputs, prefill_time, stage_times_ms
 from formulas.parallelism import CHUNKED_MEAN_TTFT, Crossover, stages_crossover, tandem
 from formulas.queueing import pollaczek_khinchine as pk
@@ -29,7 +38,9 @@ CHUNKS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParallelismInputs(Simulation, FirstTokenTarget, Assumptions, Interconnect, Service, Traffic):
+class ParallelismInputs(
+    Simulation, FirstTokenTarget, Assumptions, Interconnect, Hardware, Prompt, TypedService, Traffic
+):
     """How many accelerators there are, and what is known of the speedup, the stages and the prompts."""
 
     gpus: int = integer(

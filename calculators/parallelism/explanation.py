@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hardware_db
 from calculators.facts import Fact, ShownFormula, accelerator_figures, fact_of, model_figures
+from calculators.machine import assumptions_of, compute_dtype_of
 from calculators.parallelism.compute import ParallelismInputs, ParallelismResult
-from calculators.service_time import assumptions_of, compute_dtype_of
 from formulas import parallelism as forms
 
 

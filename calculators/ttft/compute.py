@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.inputs import Number, as_dict, declared
+from calculators.machine import assumptions_of
 from calculators.outputs import apart, output, readable
 from calculators.scenario import FirstTokenTarget, Simulation, Traffic
-from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, assumptions_of, prefill_time
+from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, prefill_time
 from formulas.queueing import md1
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}

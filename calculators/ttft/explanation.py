@@ -5,8 +5,10 @@ from __future__ import annotations
 import hardware_db
 from calculators.facts import Fact, accelerator_figures, fact_of, model_figures
 from calculators.facts import ShownFormula as Shown
+from calculators.machine import assumptions_of, compute_dtype_of, machine_of
 from calculators.outputs import readable
-from calculators.service_time import assumptions_of, attended_entries, compute_dtype_of, machine_of, prefill_load
+from calculators.service_time import prefill_load
+from calculators.step_load import attended_entries
 from calculators.ttft.compute import TtftInputs, TtftResult
 from formulas import step_time as step
 from formulas.queueing import md1

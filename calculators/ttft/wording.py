@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hardware_db
 from calculators import checks
+from calculators.machine import assumptions_of
 from calculators.outputs import apart, readable, short
-from calculators.service_time import assumptions_of
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import Sensitivity, TtftInputs, TtftResult, statistic
 from formulas.queueing.md1 import wait_quantile

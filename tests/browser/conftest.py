@@ -173,7 +173,7 @@ class App:
 
     @property
     def share_link(self):
-        self.page.get_by_role("button", name="Share").click()
+        self.page.get_by_test_id("stMain").get_by_role("button", name="Share").click()
         code = self.page.get_by_test_id("stPopoverBody").get_by_test_id("stCode")
         link = code.inner_text().strip()
         self.page.keyboard.press("Escape")

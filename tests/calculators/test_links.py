@@ -39,7 +39,7 @@ def test_every_value_comes_back_to_the_last_digit(scenario):
 
 def test_a_link_spells_out_every_default_and_its_version():
     link = links.encode("ttft", Scenario())
-    assert link.startswith("ttft?v=1&rate=50&service_ms=&model=llama-3.1-8b&")
+    assert link.startswith("ttft?v=1&rate=50&prompt_tokens=512&")
     assert set(query_of(link)) == {"v", *KNOWN}
 
 

@@ -66,12 +66,22 @@ def test_the_figure_carries_titles_with_units_the_target_and_the_point(open_page
     assert figure["data"][-1]["x"] == [16.0]
 
 
-def test_every_shared_input_has_a_widget_with_its_help(open_page):
-    app = open_page()
-    widgets = {each.key: each for each in (*app.number_input, *app.selectbox) if each.key}
-    for name, declaration in declared(Scenario).items():
+@pytest.mark.parametrize("room", catalog.ROOMS, ids=lambda room: room.name)
+def test_the_shared_inputs_of_a_page_and_no_others_have_a_widget_with_its_help(open_page, room):
+    app = open_page(room.name)
+    widgets = {each.key: each for each in (*app.sidebar.number_input, *app.sidebar.selectbox) if each.key}
+    used = {name: each for name, each in declared(Scenario).items() if name in declared(room.inputs)}
+    assert widgets.keys() & declared(Scenario).keys() == used.keys()
+    for name, declaration in used.items():
         assert widgets[name].help == declaration.help
         assert widgets[name].value == declaration.default
+
+
+def test_an_input_that_a_page_does_not_use_is_kept(open_page):
+    app = open_page(rate="16", service_ms="50")
+    app.switch_page("calculators/hardware/page.py").run()
+    app.switch_page("calculators/ttft/page.py").run()
+    assert app.number_input("service_ms").value == 50
 
 
 @pytest.mark.parametrize("room", catalog.ROOMS, ids=lambda room: room.name)
