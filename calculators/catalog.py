@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from calculators import hardware, home, kv_cache, parallelism, ttft
+from calculators import experts, hardware, home, kv_cache, parallelism, ttft
 from calculators.room import Calculator, Room
 
-ROOMS: tuple[Room, ...] = (home.ROOM, ttft.ROOM, parallelism.ROOM, kv_cache.ROOM, hardware.ROOM)
+ROOMS: tuple[Room, ...] = (home.ROOM, ttft.ROOM, parallelism.ROOM, kv_cache.ROOM, experts.ROOM, hardware.ROOM)
 """Every page, in the order of the navigation; the first is the front page."""
 
 CALCULATORS: dict[str, Calculator] = {room.name: room for room in ROOMS if isinstance(room, Calculator)}

@@ -328,9 +328,9 @@ def choice(
     )
 
 
-def text(label: str, *, default: str = "", help: str) -> Any:  # noqa: A002 - as above
+def text(label: str, *, default: str = "", help: str, longest: int = 80) -> Any:  # noqa: A002 - as above
     """Declare a free text as a dataclass field."""
-    return _declare(Text(label=label, default=default, help=help))
+    return _declare(Text(label=label, default=default, help=help, longest=longest))
 
 
 def _declare(declaration: Input) -> Any:

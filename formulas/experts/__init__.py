@@ -1,6 +1,6 @@
 """Mixtures of experts: how many a batch touches, on how many ranks, and when their arithmetic outlasts their reads."""
 
-from formulas.experts.clocks import inclusion_probabilities, visit_probabilities
+from formulas.experts.clocks import checked_popularity, inclusion_probabilities, visit_probabilities
 from formulas.experts.ranks import (
     DISTINCT_ON_RANK,
     EXCHANGE_BYTES,
@@ -37,6 +37,6 @@ __all__ = [
     "COVERAGE", "CRITICAL_BATCH", "DISTINCT_EXPERTS", "DISTINCT_ON_RANK", "DISTINCT_VARIANCE", "EFFECTIVE_PARAMETERS",
     "EQUIVALENT_PARAMETERS", "EXCHANGE_BYTES", "RANK_LOAD", "RANK_LOAD_VARIANCE", "RATIO_TO_ONE_TOKEN", "RIDGE_TOKENS",
     "TOKENS_FOR_COVERAGE", "TOKENS_PER_EXPERT", "Placement", "balanced_batch", "busiest_distinct", "busiest_load",
-    "critical_batch", "distinct_law", "distinct_sd", "inclusion_probabilities", "place", "ranks_visited",
+    "checked_popularity", "critical_batch", "distinct_law", "distinct_sd", "inclusion_probabilities", "place", "ranks_visited",
     "share_with_replacement", "tokens_for_coverage", "touched_of", "touched_sd", "visit_probabilities", "zipf_weights",
 ]  # fmt: skip

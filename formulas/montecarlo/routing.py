@@ -56,6 +56,8 @@ class RoutingCheck:
         Names of the rows whose formula is an approximation: "outside" may then be its error rather than chance.
     counts
         Steps with each number of different experts, from 0 up [].
+    chosen, probabilities
+        How often each expert was chosen, over all steps, and the probability that a token chooses it [].
     """
 
     steps: int
@@ -64,6 +66,8 @@ class RoutingCheck:
     rows: tuple[CheckedValue, ...]
     approximate: tuple[str, ...]
     counts: Counts
+    chosen: Counts
+    probabilities: Array
 
 
 def route(
@@ -92,12 +96,7 @@ def route(
     if not 1 <= experts_per_token <= popularity.size or tokens < 1 or steps < 1:
         raise DomainError("A simulation needs a step, a token, and no more experts per token than there are.")
     ranks = np.zeros(popularity.size, dtype=np.intp) if rank is None else np.asarray(rank)
-    generator, at_once = np.random.default_rng(seed), max(1, _CLOCKS_AT_ONCE // (tokens * popularity.size))
-    parts = [
-        _routed(popularity, experts_per_token, tokens, min(at_once, steps - done), generator)
-        for done in range(0, steps, at_once)
-    ]
-    choices = np.concatenate(parts)  # of each step: how often each expert was chosen
+    choices = _choices(popularity, experts_per_token, tokens, steps, seed)
     members = (ranks[:, np.newaxis] == np.arange(ranks.max() + 1)).astype(np.float64)  # exact, and faster than integers
     touched = choices > 0
     return RoutedSteps(
@@ -151,7 +150,7 @@ def check_routing(
         ]
         approximate += [row.name for row in rows[2:]]
     counts = np.bincount(routed.distinct, minlength=popularity.size + 1)
-    return RoutingCheck(steps, tokens, seed, tuple(rows), tuple(approximate), counts)
+    return RoutingCheck(steps, tokens, seed, tuple(rows), tuple(approximate), counts, routed.chosen, p)
 
 
 def sd_interval(values: ArrayLike, level: float = 0.95) -> Interval:
@@ -182,9 +181,16 @@ def _row(name: str, exact: float, simulated: Interval) -> CheckedValue:
     return checked_value(name, exact, simulated, trusted=bool(seen))
 
 
-def _routed(popularity: Array, chosen: int, tokens: int, steps: int, generator: np.random.Generator) -> Counts:
-    experts = popularity.size
-    clocks = generator.standard_exponential((steps * tokens, experts), dtype=np.float32) / popularity
-    first = np.argpartition(clocks, chosen - 1, axis=1)[:, :chosen]
-    step = np.repeat(np.arange(steps), tokens)[:, np.newaxis]
-    return np.bincount((step * experts + first).ravel(), minlength=steps * experts).reshape(steps, experts)
+def _choices(popularity: Array, chosen: int, tokens: int, steps: int, seed: int) -> Counts:
+    """Return how often each expert was chosen, in each step."""
+    generator, experts = np.random.default_rng(seed), popularity.size
+    at_once = max(1, _CLOCKS_AT_ONCE // experts)
+    found = np.zeros((steps, experts), dtype=np.int64)
+    for start in range(0, steps * tokens, at_once):
+        step = np.arange(start, min(start + at_once, steps * tokens)) // tokens
+        clocks = generator.standard_exponential((step.size, experts), dtype=np.float32) / popularity
+        first = np.argpartition(clocks, chosen - 1, axis=1)[:, :chosen]
+        place = ((step - step[0])[:, np.newaxis] * experts + first).ravel()
+        rows = int(step[-1] - step[0]) + 1
+        found[step[0] : step[-1] + 1] += np.bincount(place, minlength=rows * experts).reshape(rows, experts)
+    return found
