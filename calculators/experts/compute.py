@@ -28,8 +28,8 @@ from calculators.outputs import output
 from calculators.scenario import Batch, Output, Prompt, Simulation
 from formulas import experts as forms
 
-EXAMPLES = ("deepseek-v3", "gpt-oss-120b", "mixtral-8x7b", "qwen3-235b-a22b")
-"""Mixtures that people know."""
+EXAMPLES = ("mixtral-8x7b", "qwen3-235b-a22b", "deepseek-v3", "kimi-k3")
+"""Mixtures that people know, from few experts to many."""
 
 SHARE = 0.95
 """Share of the experts at which nearly all count as touched."""
@@ -64,7 +64,7 @@ class ExpertsInputs(Simulation, MachineInputs, Batch, Output, Prompt):
     experts_per_token: int | None = integer(
         "Experts for each token",
         low=1,
-        high=512,
+        high=64,
         default=None,
         step=1,
         symbol="k",

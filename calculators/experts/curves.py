@@ -79,20 +79,19 @@ class Mixture:
     experts: int = output("Experts")
     experts_per_token: int = output("for each token")
     shared_experts: int = output("shared")
-    moe_layers: int = output("Layers with experts")
-    dense_layers: int = output("without")
+    coverage: float = output("Share touched")
+    expert_gb: float = output("Expert weights read", "GB")
+    step_ms: float = output("Step", "ms")
+    times_dense_active: float = output("over dense, active size")
+    times_dense_total: float = output("over dense, total size")
+    tokens_for_95_percent: int | None = output("95 % of the experts", "tokens")
+    critical_batch: float | None = output("Experts compute-bound from", "tokens")
+    critical_batch_whole_step: float | None = output("Whole step from", "tokens")
     total_params_b: float = output("Parameters", "1e9")
     active_params_b: float = output("active", "1e9")
     effective_params_b: float = output("read by the step", "1e9")
-    distinct_experts: float = output("Experts touched")
-    coverage: float = output("Share of the experts")
-    tokens_for_95_percent: int | None = output("Tokens for 95 %")
-    expert_gb: float = output("Expert weights read", "GB")
-    step_ms: float = output("Step", "ms")
-    times_dense_active: float = output("Step over dense of the active size")
-    times_dense_total: float = output("Step over dense of the total size")
-    critical_batch: float | None = output("Experts bound by compute from", "tokens")
-    critical_batch_whole_step: float | None = output("Whole step from", "tokens")
+    moe_layers: int = output("Layers with experts")
+    dense_layers: int = output("without")
 
 
 def every_mixture(inputs: ExpertsInputs) -> list[Mixture]:
@@ -132,6 +131,8 @@ class ReadCurve:
     """Share of its routed experts that a step of one model reads."""
 
     id: str
+    experts: int
+    chosen: int
     coverage: Array
 
 
@@ -142,7 +143,7 @@ def read_curves(inputs: ExpertsInputs) -> list[ReadCurve]:
     """Return the share of the experts that a step reads, against its tokens, for every mixture."""
     routings = {name: routing_of(as_instance_of(inputs, name)) for name in mixtures()}
     return [
-        ReadCurve(name, np.asarray(routing.touched(TOKENS)) / routing.experts)
+        ReadCurve(name, routing.experts, routing.chosen, np.asarray(routing.touched(TOKENS)) / routing.experts)
         for name, routing in routings.items()
         if routing is not None
     ]

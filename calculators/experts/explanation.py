@@ -113,11 +113,13 @@ def _model_figures(model: hardware_db.Model) -> dict[str, str]:
     moe = model.moe
     if moe is None:
         return {"parameters": f"{model.parameters.total / 1e9:.4g} billion, all of them for each token"}
+    dense = f"; the dense FFN's is {model.ffn_width:,}" if model.ffn_width else ""
+    first = f", the first {moe.first_dense_layers} dense" if moe.first_dense_layers else ""
     return {
         "routed experts": f"{moe.experts} in a layer, {moe.experts_per_token} for each token",
         "shared experts": f"{moe.shared_experts}",
-        "width of an expert": f"{moe.expert_width:,} (moe_intermediate_size; the dense FFN has {model.ffn_width or '–'})",
-        "layers": f"{moe.moe_layers} of {model.layers} with experts, the first {moe.first_dense_layers} dense",
+        "width of an expert": f"{moe.expert_width:,}{dense}",
+        "layers": f"{moe.moe_layers} of {model.layers} with experts{first}",
         "one expert": f"{model.parameters.one_expert:,} parameters in a layer",
         "parameters": f"{model.parameters.total / 1e9:.4g} billion, {model.parameters.active / 1e9:.4g} billion active",
     }

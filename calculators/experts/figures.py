@@ -9,12 +9,13 @@ import plotly.graph_objects as go
 
 from calculators import plots
 from calculators.experts.check import ExpertsCheck
-from calculators.experts.compute import ExpertsInputs, ExpertsResult
+from calculators.experts.compute import EXAMPLES, ExpertsInputs, ExpertsResult
 from calculators.experts.curves import TOKENS, ReadCurve, StepCurve, TouchedCurve
 from calculators.experts.ranks import Ranks
 from calculators.outputs import readable, short
 
-TOKENS_TITLE = "Tokens in the step (tokens)"
+TOKENS_TITLE = "Size of the step (tokens)"
+EXAMPLE_COLOURS = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE)
 
 
 def touched_against_tokens(result: ExpertsResult, curve: TouchedCurve, *, even: bool) -> go.Figure:
@@ -42,18 +43,19 @@ def touched_against_tokens(result: ExpertsResult, curve: TouchedCurve, *, even: 
     shapes, notes = [shape], [note]
     if result.tokens_for_95_percent is not None and result.tokens_for_95_percent < curve.tokens[-1]:
         shape, note = plots.upright(
-            result.tokens_for_95_percent, f"95 % at {result.tokens_for_95_percent:,} tokens", side="right", height=0.08
+            result.tokens_for_95_percent, f"95 %: {result.tokens_for_95_percent:,} tokens", height=0.08
         )
         shapes.append(shape)
         notes.append(_on_log(note))
     return plots.figure(
         traces,
         x=TOKENS_TITLE,
-        y="Different experts of a layer (experts)",
+        y=f"Experts touched in a layer (of {result.experts})",
         shapes=shapes,
         notes=notes,
         xaxis=plots.log_axis(1, float(curve.tokens[-1])),
         yaxis={"range": [0, 1.12 * (result.experts or 1)]},
+        legend={"traceorder": "normal"},
         height=460,
     )
 
@@ -71,7 +73,7 @@ def _band(curve: TouchedCurve) -> list[plots.Trace]:
             mode="lines",
             line=edge,
             fill="tonexty",
-            fillcolor="rgba(0, 114, 178, 0.18)",
+            fillcolor="rgba(0, 114, 178, 0.28)",
             hoverinfo="skip",
             name="± one standard deviation",
         ),
@@ -112,8 +114,8 @@ def time_against_tokens(inputs: ExpertsInputs, result: ExpertsResult, curve: Ste
     traces.append(plots.point(result.tokens, mine, "You", plots.RED, f"{result.tokens:,} tokens: {short(mine, 'ms')}"))
     shapes, notes = [], []
     if result.critical_batch and curve.tokens[0] < result.critical_batch < curve.tokens[-1]:
-        text = f"experts bound by compute from {readable(result.critical_batch, 4)}"
-        shape, note = plots.upright(result.critical_batch, text, height=0.08)
+        text = f"experts compute-bound: {readable(round(result.critical_batch))}"
+        shape, note = plots.upright(result.critical_batch, text, height=0.07)
         shapes, notes = [shape], [_on_log(note)]
     times = np.concatenate([curve.step_ms, curve.dense_active_ms, curve.dense_total_ms])
     return plots.figure(
@@ -123,7 +125,7 @@ def time_against_tokens(inputs: ExpertsInputs, result: ExpertsResult, curve: Ste
         shapes=shapes,
         notes=notes,
         xaxis=plots.log_axis(1, float(curve.tokens[-1])),
-        yaxis=plots.log_axis(float(times.min()) / 1.5, float(times.max()) * 1.5),
+        yaxis=plots.log_axis(float(times.min()) / 2.5, float(times.max()) * 1.5),
         height=480,
     )
 
@@ -131,18 +133,22 @@ def time_against_tokens(inputs: ExpertsInputs, result: ExpertsResult, curve: Ste
 def share_against_tokens(inputs: ExpertsInputs, tokens: int, curves: list[ReadCurve]) -> go.Figure:
     """Return the share of the experts that a step reads, for every mixture, the chosen one in front."""
     traces = []
-    for curve in sorted(curves, key=lambda one: one.id == inputs.model):
+    colours = dict(zip(EXAMPLES, EXAMPLE_COLOURS, strict=True)) | {inputs.model: plots.RED}
+    for curve in sorted(curves, key=lambda one: (one.id == inputs.model, one.id in colours)):
         mine = curve.id == inputs.model
         traces.append(
             plots.scatter(
                 x=TOKENS,
                 y=100 * curve.coverage,
                 mode="lines",
-                name=curve.id,
-                showlegend=mine,
-                opacity=1 if mine else 0.55,
-                line={"color": plots.RED if mine else plots.GREY, "width": 3.5 if mine else 1.3},
-                hovertemplate=curve.id + ": %{y:.3~g} % at %{x:,} tokens<extra></extra>",
+                name=f"{curve.id} ({curve.chosen} of {curve.experts})",
+                showlegend=curve.id in colours,
+                opacity=1 if curve.id in colours else 0.5,
+                line={
+                    "color": colours.get(curve.id, plots.GREY),
+                    "width": 3.5 if mine else 2.2 if curve.id in colours else 1.2,
+                },
+                hovertemplate="%{fullData.name}: %{y:.3~g} % at %{x:,} tokens<extra></extra>",
             )
         )
     shapes, notes = [], []

@@ -184,7 +184,7 @@ def _check(inputs: ExpertsInputs, routing: Routing, ranks: int) -> None:
         allowed = ", ".join(map(str, divisors(routing.experts)))
         sentence = f"{routing.experts} experts do not divide over {ranks} ranks; allowed: {allowed}"
         raise InputsError([InputError("ep", ranks, sentence)])
-    if routing.recorded and ranks > 1 and ranks % inputs.tp:
+    if routing.recorded and ranks % inputs.tp:
         sentence = f"attention over tp = {inputs.tp} does not divide the {ranks} accelerators of the group"
         raise InputsError([InputError("ep", ranks, f"{sentence}; use a multiple of {inputs.tp}, or another tp")])
 

@@ -124,7 +124,7 @@ def _weights(inputs: ExpertsInputs, experts: int, chosen: int) -> tuple[float, .
 
 
 _FORM = "allowed: positive numbers with commas between them, 8x5 for eight experts of popularity 5"
-_PART = re.compile(r"(?:(\d{1,4})x)?(\d+(?:\.\d*)?(?:e[+-]?\d{1,2})?)", re.IGNORECASE | re.ASCII)
+_PART = re.compile(r"(?:(\d{1,4})x)?((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?)", re.IGNORECASE | re.ASCII)
 
 
 def _read_popularity(text: str) -> list[float]:

@@ -22,7 +22,7 @@ def answer(inputs: ExpertsInputs, result: ExpertsResult) -> str:
     if result.distinct_experts is None:
         return (
             f"{COUNTED} {inputs.model} is dense: a step of {tokens} reads all **{bytes_of(result.weight_bytes_per_step or 0)}** "
-            f"of its weights, as any other step does. Choose a mixture of experts to see what it reads."
+            f"of its weights, as any other step does. A mixture of experts reads the share of its experts that its tokens touch."
         )
     touched = (
         f"A step of {tokens} touches **{short(result.distinct_experts)} of {result.experts} experts** in a layer, "
@@ -116,7 +116,7 @@ def on_costs(inputs: ExpertsInputs, result: ExpertsResult) -> str:
     """Return what the step costs beside dense models, in Markdown."""
     each = sequences_of(inputs).tokens_each
     verified = f" Each sequence has {short(each)} tokens in the step." if each > 1 else ""
-    ratios = ""
+    ratios = " The curves are those of one instance, without expert parallelism." if result.ranks else ""
     if result.step_ms and result.dense_active_step_ms and result.dense_total_step_ms and not result.ranks:
         ratios = (
             f" At {result.tokens:,} tokens the step takes **{short(result.step_ms / result.dense_active_step_ms)} times** as "
@@ -198,7 +198,7 @@ def agreement(check: ExpertsCheck) -> str:
     rough = [row for row in check.rows if row.kind == "approximate"]
     if rough:
         worst = max(abs(row.formula / row.simulated - 1) for row in rough if row.simulated)
-        said += f" Approximate figures are within {short(100 * worst)} % of the simulation."
+        said += f" Approximate figures are within {100 * worst:.2g} % of the simulation."
     return (
         f"{said} {check.steps:,} steps of {check.tokens:,} tokens, each token routed without replacement by exponential "
         f"clocks; seed {check.seed}. All intervals hold together in at least {TOGETHER:.0%} of runs."

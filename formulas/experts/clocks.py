@@ -16,7 +16,7 @@ from formulas.closed_form import DomainError
 
 Array = NDArray[np.float64]
 
-_FIRST_NODES, _BLOCK, _HALVINGS = 32, 128, 8
+_FIRST_NODES, _BLOCK, _HALVINGS = 32, 64, 8
 _LEFT, _RIGHT = -4.2, 4.6  # where the integrand has fallen below rounding
 _LARGEST_RATIO = 1e15
 _TOO_DIFFERENT = "Popularities may differ by 15 orders of magnitude, not by more."
@@ -163,25 +163,38 @@ def _integral(popularity: Array, chosen: int, starts: NDArray[np.intp], center: 
 def _block(popularity: Array, chosen: int, starts: NDArray[np.intp], center: float, u: Array) -> Array:
     x = np.exp(center + 1.0 + u - np.exp(-u))
     weight = x * (1.0 + np.exp(-u))  # of dx in du
-    before = _counts(popularity, chosen, starts[:-1], x)
-    after = _counts(popularity[::-1], chosen, popularity.size - starts[:0:-1], x)[::-1]
-    few = (before * np.cumsum(after, axis=1)[:, ::-1]).sum(axis=1)  # fewer than `chosen` rung, in both parts together
-    rate = np.add.reduceat(popularity, starts[:-1])[:, np.newaxis]
-    return np.asarray((rate * np.exp(-rate * x) * few) @ weight)
-
-
-def _counts(popularity: Array, chosen: int, stops: NDArray[np.intp], x: Array) -> Array:
-    """Probabilities that 0 to `chosen` - 1 of the first experts have rung by x, for each number of first experts."""
-    law = np.zeros((chosen, x.size))
-    law[0] = 1.0
-    found = np.empty((stops.size, chosen, x.size))
     silent = np.exp(-np.outer(popularity, x))
-    position = 0
-    for row, stop in enumerate(stops):
-        for quiet in silent[position:stop]:
-            rings = law[:-1] * (1.0 - quiet)
-            law *= quiet
-            law[1:] += rings
-        position = stop
-        found[row] = law
-    return found
+    groups = np.split(silent, starts[1:-1])
+    rate = np.add.reduceat(popularity, starts[:-1])[:, np.newaxis]
+    return np.asarray((rate * np.exp(-rate * x) * _fewer_others(groups, chosen)) @ weight)
+
+
+def _fewer_others(groups: list[Array], chosen: int) -> Array:
+    """Probability, for each group and time, that fewer than `chosen` of the other groups' members have rung."""
+    before = np.empty((len(groups), chosen, groups[0].shape[1]))  # law of how many have rung, cut at `chosen`
+    law = _none_rung(before.shape[1:])
+    for place, group in enumerate(groups):
+        before[place] = law
+        law = _with(law, group)
+    few = np.empty((len(groups), groups[0].shape[1]))
+    law = _none_rung(before.shape[1:])
+    for place in range(len(groups) - 1, -1, -1):
+        few[place] = np.einsum("cx,cx->x", before[place], np.cumsum(law, axis=0)[::-1])
+        law = _with(law, groups[place])
+    return few
+
+
+def _none_rung(shape: tuple[int, ...]) -> Array:
+    law = np.zeros(shape)
+    law[0] = 1.0
+    return law
+
+
+def _with(law: Array, members: Array) -> Array:
+    """Law of the count with further clocks, given the probability that each is silent."""
+    law = law.copy()
+    for silent in members:
+        rings = law[:-1] * (1.0 - silent)
+        law *= silent
+        law[1:] += rings
+    return law
