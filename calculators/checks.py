@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from calculators.outputs import output
 from formulas.montecarlo.agreement import CheckedValue
+from formulas.montecarlo.confidence import Interval
 
 TOGETHER = 0.95
 """Confidence that all intervals of one check hold at once, at least."""
@@ -77,3 +78,34 @@ def method(customers: int, warm_up: int, seed: int, rows: int) -> str:
         f"means, which account for the correlation of successive waits: {each_level(rows):.3g} each, so that all hold "
         f"in at least {TOGETHER:.0%} of runs."
     )
+
+
+@dataclass(frozen=True)
+class ComparedFigure:
+    """One figure by a formula that is an approximation, and by simulation: how far apart they are."""
+
+    label: str = output("Figure")
+    formula_ms: float = output("Formula", "ms")
+    simulated_ms: float = output("Simulated", "ms")
+    low_ms: float = output("Interval from", "ms")
+    high_ms: float | None = output("to", "ms", "None where the run is too short to bound the figure")
+    off_percent: float = output("Formula is off by", "%", "Above the simulated value if positive")
+
+
+def compared(label: str, formula_ms: float, simulated: Interval, unit_ms: float) -> ComparedFigure:
+    """Return a formula's figure beside its simulated interval, whose unit is ``unit_ms`` [ms]."""
+    high = simulated.high
+    return ComparedFigure(
+        label,
+        formula_ms,
+        unit_ms * simulated.estimate,
+        unit_ms * simulated.low,
+        unit_ms * high if math.isfinite(high) else None,
+        100 * (formula_ms / (unit_ms * simulated.estimate) - 1),
+    )
+
+
+def largest_difference(rows: Sequence[ComparedFigure]) -> str:
+    """Return in a sentence of Markdown how far the formulas are from the simulation at most."""
+    worst = max(rows, key=lambda row: abs(row.off_percent))
+    return f"**The formulas are at most {abs(worst.off_percent):.2g} % from the simulation** ({worst.label})."

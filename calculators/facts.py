@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import hardware_db
+from calculators.machine import MachineInputs, assumptions_of, compute_dtype_of
 from calculators.scenario import Hardware
 from formulas.closed_form import ClosedForm
 
@@ -71,3 +72,19 @@ def accelerator_figures(inputs: Hardware, dtype: str) -> dict[str, str]:
         "memory": f"{chip.memory_bytes / 1e9:.4g} GB ({chip.memory_basis})",
         "scale-up link": f"{chip.scale_up_link}, {chip.scale_up_gb_s or 0:g} GB/s one way",
     }
+
+
+def instance_facts(inputs: MachineInputs) -> list[Fact]:
+    """Return the records that the time of a step rests on: model, accelerator, link, assumptions."""
+    assumed = assumptions_of(inputs)
+    found = [
+        fact_of(hardware_db.models()[inputs.model], "Model", figures=model_figures(inputs)),
+        fact_of(
+            hardware_db.accelerators()[inputs.accelerator],
+            "Accelerator",
+            figures=accelerator_figures(inputs, compute_dtype_of(inputs)),
+        ),
+    ]
+    if inputs.tp_link is not None:
+        found.append(fact_of(hardware_db.links()[inputs.tp_link], "Link"))
+    return [*found, fact_of(assumed, "Step-time assumptions", assumed.accuracy)]

@@ -397,3 +397,8 @@ def _build(inputs: type[T], given: Mapping[str, Any], read: Callable[[Input, Any
 def as_dict(values: Any) -> dict[str, Value]:
     """Return the values of an inputs instance by name, in the order of declaration."""
     return {name: getattr(values, name) for name in declared(type(values))}
+
+
+def part_of(inputs: type[T], whole: Any, **changes: Any) -> T:
+    """Return the inputs of a smaller dataclass from those of a larger one, some of them changed."""
+    return inputs(**{name: getattr(whole, name) for name in declared(inputs) if name not in changes}, **changes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,6 +12,7 @@ import hardware_db
 from calculators.inputs import Integer, declared
 from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import output
+from calculators.remarks import hardware_remarks
 from calculators.scenario import Hardware, Instance, Prompt, TensorParallel, TypedService
 from calculators.step_load import StepContents, step_load
 from formulas import step_time as step
@@ -83,7 +83,7 @@ def prefill_time(inputs: PrefillInputs) -> PrefillTime:
         tflop=load.flops / 1e12,
         weights_gb=load.weight_bytes / 1e9,
     )
-    remarks = tuple(sentence for remark in _REMARKS if (sentence := remark(inputs)))
+    remarks = hardware_remarks(inputs, inputs.prompt_tokens + inputs.cached_tokens)
     return PrefillTime(1e3 * time.total_s, parts, _weights_fit(inputs), _misfit(inputs), remarks)
 
 
@@ -143,38 +143,3 @@ def _misfit(inputs: Instance) -> str:
         f"{inputs.tp} × {inputs.accelerator} has {inputs.tp * present / 1e9:.1f} GB. The times are what the arithmetic "
         f"gives if it did. {advice}"
     )
-
-
-def _tier_remark(inputs: Hardware) -> str:
-    accelerator = hardware_db.accelerators()[inputs.accelerator]
-    if not accelerator.memory_tiers:
-        return ""
-    return (
-        f"{accelerator.name} has several memories; the time uses the one of {accelerator.memory_bytes / 1e9:g} GB at "
-        f"{accelerator.memory_bandwidth_gb_s:,g} GB/s."
-    )
-
-
-def _announced_remark(inputs: Hardware) -> str:
-    accelerator = hardware_db.accelerators()[inputs.accelerator]
-    if not accelerator.announced:
-        return ""
-    return f"{accelerator.name} is announced; its figures rest on announcements, not on measurements."
-
-
-def _context_remark(inputs: PrefillInputs) -> str:
-    model = hardware_db.models()[inputs.model]
-    context = inputs.prompt_tokens + inputs.cached_tokens
-    if context <= model.max_context:
-        return ""
-    return f"{model.id} takes at most {model.max_context:,} tokens of context; this is {context:,}."
-
-
-def _heads_remark(inputs: Instance) -> str:
-    heads = sorted({group.heads for group in hardware_db.models()[inputs.model].attention_groups})
-    if not any(count % inputs.tp for count in heads):
-        return ""
-    return f"tp = {inputs.tp} does not divide the {' and '.join(map(str, heads))} attention heads of {inputs.model}."
-
-
-_REMARKS: tuple[Callable[[PrefillInputs], str], ...] = (_tier_remark, _announced_remark, _context_remark, _heads_remark)

@@ -5,7 +5,6 @@ Lecture 8.3 and exercise 8; MoESD (arXiv 2505.19645); MegaScale-Infer (arXiv 250
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +13,10 @@ from calculators.experts.ranks import PLACEMENTS, Ranks, ranks_of
 from calculators.experts.routing import Routing, routing_of
 from calculators.experts.steps import (
     as_dense,
+    context_of,
     critical_tokens,
     expert_bytes,
     load_of,
-    ridge_tokens,
     sequences_of,
     time_of,
     whole_step_critical_tokens,
@@ -25,6 +24,7 @@ from calculators.experts.steps import (
 from calculators.inputs import choice, integer, number, text
 from calculators.machine import MachineInputs
 from calculators.outputs import output
+from calculators.remarks import hardware_remarks
 from calculators.scenario import Batch, Output, Prompt, Simulation
 from formulas import experts as forms
 
@@ -129,12 +129,10 @@ class ExpertsResult:
     critical_batch: float | None = output(
         "Experts bound by compute from",
         "tokens",
-        "Where their arithmetic takes as long as reading those touched",
+        "At the chip's peaks: the arithmetic of experts takes as long as reading those touched",
         default=None,
     )
-    critical_batch_all_touched: float | None = output(
-        "the same, were all touched", "tokens", "Ridge times experts over experts per token", default=None
-    )
+    reached_critical_batch: float | None = output("the same with the efficiencies assumed", "tokens", default=None)
     critical_batch_whole_step: float | None = output(
         "Whole step bound by compute from",
         "tokens",
@@ -233,16 +231,11 @@ def _expert_costs(inputs: ExpertsInputs, routing: Routing, tokens: int) -> dict[
     count = hardware_db.models()[inputs.model].parameters
     touched = routing.touched(tokens)
     active, total = (time_of(inputs, as_dense(inputs, tokens, n)) for n in (routing.chosen, routing.experts))
-    critical = critical_tokens(inputs, routing)
     effective = forms.EFFECTIVE_PARAMETERS(**parameter_values(inputs), coverage=min(1.0, touched / routing.experts))
     return {
         "expert_bytes_per_step": expert_bytes(inputs, touched),
-        "critical_batch": critical if math.isfinite(critical) else None,
-        "critical_batch_all_touched": forms.CRITICAL_BATCH(
-            ridge_tokens=forms.RIDGE_TOKENS(**ridge_tokens(inputs)),
-            experts=routing.experts,
-            experts_per_token=routing.chosen,
-        ),
+        "critical_batch": critical_tokens(inputs, routing, at_peaks=True),
+        "reached_critical_batch": critical_tokens(inputs, routing),
         "effective_params_b": effective / 1e9,
         "equivalent_params_b": forms.EQUIVALENT_PARAMETERS(active_params=count.active, total_params=count.total) / 1e9,
         "dense_active_step_ms": 1e3 * active.total_s,
@@ -268,7 +261,7 @@ def _warnings(inputs: ExpertsInputs, routing: Routing | None) -> tuple[str, ...]
                 f"{model.id} is dense: it has no experts to count. Choose a mixture of experts as the model, or type experts and "
                 f"experts_per_token in.{unused} {len(mixtures())} mixtures are in the database, among them {', '.join(EXAMPLES)}."
             ),
-            *_memory_warning(inputs),
+            *_record_warnings(inputs),
         )
     if not routing.recorded:
         said = (
@@ -276,7 +269,11 @@ def _warnings(inputs: ExpertsInputs, routing: Routing | None) -> tuple[str, ...]
             "record. Leave experts and experts_per_token empty for that."
         )
         return (said,)
-    return _memory_warning(inputs)
+    return _record_warnings(inputs)
+
+
+def _record_warnings(inputs: ExpertsInputs) -> tuple[str, ...]:
+    return (*_memory_warning(inputs), *hardware_remarks(inputs, context_of(inputs)))
 
 
 def _memory_warning(inputs: ExpertsInputs) -> tuple[str, ...]:

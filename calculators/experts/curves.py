@@ -60,7 +60,9 @@ class StepCurve:
 
 def step_curve(inputs: ExpertsInputs, routing: Routing, result: ExpertsResult) -> StepCurve:
     """Return the step's bytes and time from one token to beyond the batch at which experts are bound by arithmetic."""
-    tokens = _tokens(min(3 * max(LEAST_SHOWN / 3, result.critical_batch or 0, sequences_of(inputs).tokens), 1e7))
+    tokens = _tokens(
+        min(3 * max(LEAST_SHOWN / 3, result.reached_critical_batch or 0, sequences_of(inputs).tokens), 1e7)
+    )
     dense = [time_of(inputs, as_dense(inputs, tokens, n)).total_s for n in (routing.chosen, routing.experts)]
     return StepCurve(
         tokens,
@@ -85,7 +87,7 @@ class Mixture:
     times_dense_active: float = output("over dense, active size")
     times_dense_total: float = output("over dense, total size")
     tokens_for_95_percent: int | None = output("95 % of the experts", "tokens")
-    critical_batch: float | None = output("Experts compute-bound from", "tokens")
+    reached_critical_batch: float | None = output("Experts compute-bound from", "tokens")
     critical_batch_whole_step: float | None = output("Whole step from", "tokens")
     total_params_b: float = output("Parameters", "1e9")
     active_params_b: float = output("active", "1e9")

@@ -6,7 +6,7 @@ import hardware_db
 from calculators.experts.compute import SHARE, ExpertsInputs, ExpertsResult, parameter_values
 from calculators.experts.ranks import Ranks, exchange_values
 from calculators.experts.routing import Routing
-from calculators.experts.steps import ridge_tokens
+from calculators.experts.steps import ridge_values
 from calculators.facts import Fact, ShownFormula, accelerator_figures, fact_of
 from calculators.machine import assumptions_of, compute_dtype_of
 from calculators.outputs import readable
@@ -36,15 +36,16 @@ def formulas(inputs: ExpertsInputs, result: ExpertsResult, routing: Routing | No
 
 
 def _costs(inputs: ExpertsInputs, result: ExpertsResult, routing: Routing) -> list[ShownFormula]:
-    ridge = forms.RIDGE_TOKENS(**ridge_tokens(inputs))
+    ridge = forms.RIDGE_TOKENS(**ridge_values(inputs))
     counts = {"experts": routing.experts, "experts_per_token": routing.chosen}
     count = hardware_db.models()[inputs.model].parameters
     return [
-        ShownFormula(forms.RIDGE_TOKENS, ridge_tokens(inputs)),
+        ShownFormula(forms.RIDGE_TOKENS, ridge_values(inputs)),
         ShownFormula(
             forms.CRITICAL_BATCH,
             {"ridge_tokens": ridge} | counts,
-            f"With the experts that are touched, by root finding: {readable(result.critical_batch)} tokens.",
+            f"With the experts that are touched, by root finding: {readable(result.reached_critical_batch)} tokens; at the chip's "
+            f"peaks, with both efficiencies at 1, {readable(result.critical_batch)}.",
         ),
         ShownFormula(
             forms.EFFECTIVE_PARAMETERS,

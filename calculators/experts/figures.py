@@ -113,9 +113,10 @@ def time_against_tokens(inputs: ExpertsInputs, result: ExpertsResult, curve: Ste
         mine = result.step_ms
     traces.append(plots.point(result.tokens, mine, "You", plots.RED, f"{result.tokens:,} tokens: {short(mine, 'ms')}"))
     shapes, notes = [], []
-    if result.critical_batch and curve.tokens[0] < result.critical_batch < curve.tokens[-1]:
-        text = f"experts compute-bound: {readable(round(result.critical_batch))}"
-        shape, note = plots.upright(result.critical_batch, text, height=0.07)
+    critical = result.reached_critical_batch
+    if critical and curve.tokens[0] < critical < curve.tokens[-1]:
+        text = f"experts compute-bound: {readable(round(critical))}"
+        shape, note = plots.upright(critical, text, height=0.07)
         shapes, notes = [shape], [_on_log(note)]
     times = np.concatenate([curve.step_ms, curve.dense_active_ms, curve.dense_total_ms])
     return plots.figure(

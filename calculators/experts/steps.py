@@ -79,9 +79,14 @@ def time_of(inputs: ExpertsInputs, load: step.StepLoad) -> step.StepTime:
     return step.step_time(load, machine_of(inputs))
 
 
-def ridge_tokens(inputs: ExpertsInputs) -> dict[str, float]:
-    """Return the values of :data:`formulas.experts.RIDGE_TOKENS` for a matrix of the routed experts."""
+def ridge_values(inputs: ExpertsInputs, *, at_peaks: bool = False) -> dict[str, float]:
+    """Return the values of :data:`formulas.experts.RIDGE_TOKENS` for a matrix of the routed experts.
+
+    With the efficiencies assumed, or at the chip's own peaks.
+    """
     machine = machine_of(inputs)
+    if at_peaks:
+        machine = replace(machine, compute_efficiency=1.0, memory_efficiency=1.0)
     return {
         "compute_efficiency": machine.compute_efficiency,
         "peak_flops": machine.peak_flops,
@@ -91,13 +96,12 @@ def ridge_tokens(inputs: ExpertsInputs) -> dict[str, float]:
     }
 
 
-def critical_tokens(inputs: ExpertsInputs, routing: Routing) -> float:
+def critical_tokens(inputs: ExpertsInputs, routing: Routing, *, at_peaks: bool = False) -> float | None:
     """Return the tokens from which the routed experts are bound by arithmetic: exact for even routing and uneven."""
-    ridge = forms.RIDGE_TOKENS(**ridge_tokens(inputs))
+    ridge = forms.RIDGE_TOKENS(**ridge_values(inputs, at_peaks=at_peaks))
     if routing.even:
         return forms.critical_batch(routing.experts, routing.chosen, ridge)
-    found = forms.balanced_batch(lambda t: t * routing.chosen, lambda t: ridge * routing.touched(t))
-    return float("inf") if found is None else found
+    return forms.balanced_batch(lambda t: t * routing.chosen, lambda t: ridge * routing.touched(t))
 
 
 def whole_step_critical_tokens(inputs: ExpertsInputs, routing: Routing | None) -> float | None:

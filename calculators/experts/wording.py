@@ -62,12 +62,12 @@ def metrics(result: ExpertsResult) -> list[tuple[str, str, str]]:
             "Tokens for each expert that is touched: the arithmetic that one read of its weights serves.",
         ),
     ]
-    if result.critical_batch is not None:
+    if result.reached_critical_batch is not None:
         found.append(
             (
                 "Compute-bound from",
-                f"{readable(round(result.critical_batch))} tokens",
-                "Tokens in a step from which the arithmetic of the experts takes longer than reading them.",
+                f"{readable(round(result.reached_critical_batch))} tokens",
+                "Tokens in a step from which experts take longer to compute than to read, with the efficiencies assumed.",
             )
         )
     return found
@@ -133,11 +133,12 @@ def on_costs(inputs: ExpertsInputs, result: ExpertsResult) -> str:
 
 def on_threshold(result: ExpertsResult) -> str:
     """Return from which batch arithmetic binds, in Markdown."""
-    if result.critical_batch is None or result.critical_batch_all_touched is None:
+    if result.critical_batch is None or result.reached_critical_batch is None:
         return "At no batch in sight is the arithmetic of the experts longer than reading them."
     said = (
-        f"The experts are bound by compute from **{readable(round(result.critical_batch))} tokens** in a step: ridge times "
-        f"experts over experts per token, {readable(round(result.critical_batch_all_touched))}, where all are touched."
+        f"The experts are bound by compute from **{readable(round(result.reached_critical_batch))} tokens** in a step with the "
+        f"efficiencies assumed, {readable(round(result.critical_batch))} at the chip's peaks: the ridge times experts over "
+        "experts per token, where all are touched."
     )
     if result.ranks:
         return said

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from calculators.checks import CheckedFigure, agree, each_level, figures_in_ms
 from calculators.kv_cache.compute import KvCacheInputs
-from calculators.kv_cache.transfer import route_of, transfer
+from calculators.kv_transfer import route_of, transfer
 from calculators.outputs import output
 from calculators.service_time import prefill_time
 from formulas.montecarlo import shared_link

@@ -5,22 +5,20 @@ Lecture 7; DistServe, section 3.3; Mooncake, equation 2. No Streamlit, no Plotly
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import hardware_db
 from calculators.inputs import integer
-from calculators.kv_cache.sizes import cache_of, moved_bytes
-from calculators.kv_cache.transfer import Route, Transfer, context_of, route_of, transfer
+from calculators.kv_transfer import Route, Transfer, TransferInputs, context_of, route_of, transfer
+from calculators.memory import MemoryInputs, cache_of, how_many, moved_bytes, room_for_cache
 from calculators.outputs import output, readable, short
-from calculators.scenario import Context, KvLink, Memory, Simulation, Traffic
+from calculators.scenario import Context, Simulation
 from calculators.service_time import PrefillInputs, prefill_time
 from formulas import kv_cache as forms
-from formulas.closed_form import DomainError
 
 
 @dataclass(frozen=True, kw_only=True)
-class KvCacheInputs(Simulation, KvLink, Memory, PrefillInputs, Context, Traffic):
+class KvCacheInputs(Simulation, PrefillInputs, MemoryInputs, Context, TransferInputs):
     """What is cached, where it is kept, and what it travels over."""
 
     pp: int = integer(
@@ -77,7 +75,7 @@ def compute(inputs: KvCacheInputs) -> KvCacheResult:
     context = inputs.context_tokens or context_of(inputs)
     sequence = cache_of(model, context, inputs.kv_dtype, inputs.tp, inputs.pp).sequence_per_rank
     moved = transfer(inputs, route_of(inputs), prefill.service_ms)
-    room = _memory_left(inputs)
+    room = room_for_cache(inputs, inputs.pp)
     prefix = moved_bytes(model, inputs.prompt_tokens, inputs.kv_dtype)
     return KvCacheResult(
         kv_bytes_per_token=cache.per_token,
@@ -99,8 +97,8 @@ def compute(inputs: KvCacheInputs) -> KvCacheResult:
         exposed_ms=moved.exposed_ms,
         verdict=moved.verdict,
         kv_bytes_per_token_per_rank=cache.per_token_per_rank,
-        max_tokens_in_memory=_fit(room, cache.per_token_per_rank),
-        max_batch=_fit(room, sequence),
+        max_tokens_in_memory=how_many(room, cache.per_token_per_rank),
+        max_batch=how_many(room, sequence),
         fetch_break_even_gb_s=forms.FETCH_BREAK_EVEN(kv_bytes=prefix, compute_s=prefill.service_ms / 1e3) / 1e9,
         boundary_bytes=forms.BOUNDARY_BYTES(
             tokens=inputs.prompt_tokens,
@@ -120,26 +118,6 @@ def compare_links(inputs: KvCacheInputs) -> list[tuple[Route, Transfer]]:
     ]
     found = [(route, transfer(inputs, route, prefill_ms)) for route in routes]
     return sorted(found, key=lambda each: each[1].transfer_ms)
-
-
-def _memory_left(inputs: KvCacheInputs) -> float | None:
-    """Return the bytes of one accelerator that are left for the cache, or ``None`` if the weights do not fit."""
-    model = hardware_db.models()[inputs.model]
-    try:
-        return float(
-            forms.CACHE_MEMORY(
-                memory_bytes=hardware_db.accelerators()[inputs.accelerator].memory_bytes,
-                memory_share=inputs.memory_share,
-                weight_bytes=model.weight_bytes(inputs.weight_dtype) / (inputs.tp * inputs.pp),
-                reserve_bytes=inputs.reserve_gb * 1e9,
-            )
-        )
-    except DomainError:
-        return None
-
-
-def _fit(room: float | None, bytes_each: float) -> int | None:
-    return None if room is None or bytes_each == 0 else math.floor(room / bytes_each)
 
 
 def _warnings(inputs: KvCacheInputs, moved: Transfer, room: float | None) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 import hardware_db
 from calculators.kv_cache.compute import KvCacheInputs
-from calculators.kv_cache.sizes import moved_bytes
-from calculators.kv_cache.transfer import Route, link_values, route_of
+from calculators.kv_transfer import Route, link_values, route_of
+from calculators.memory import moved_bytes
 from calculators.service_time import prefill_times_ms
 from formulas import kv_cache as forms
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hardware_db
 from calculators.facts import Fact, ShownFormula, accelerator_figures, fact_of, model_figures
 from calculators.kv_cache.compute import KvCacheInputs, KvCacheResult
-from calculators.kv_cache.sizes import moved_bytes
-from calculators.kv_cache.transfer import context_of, link_values, route_of, transfer
+from calculators.kv_transfer import context_of, link_values, route_of, transfer
 from calculators.machine import assumptions_of, compute_dtype_of
+from calculators.memory import moved_bytes
 from formulas import kv_cache as forms
 
 

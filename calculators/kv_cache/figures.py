@@ -11,7 +11,7 @@ import hardware_db
 from calculators import plots
 from calculators.kv_cache.compute import KvCacheInputs, KvCacheResult
 from calculators.kv_cache.curves import CONTEXTS, PROMPTS, CacheCurve, TransferCurve
-from calculators.kv_cache.transfer import route_of, transfer
+from calculators.kv_transfer import route_of, transfer
 from calculators.outputs import short
 from formulas.kv_cache import Gantt, gantt
 

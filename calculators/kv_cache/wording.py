@@ -8,7 +8,7 @@ import hardware_db
 from calculators import checks
 from calculators.kv_cache.check import KvCacheCheck
 from calculators.kv_cache.compute import KvCacheInputs, KvCacheResult
-from calculators.kv_cache.transfer import FREE, VERDICTS, Route, Transfer, context_of, route_of
+from calculators.kv_transfer import FREE, VERDICTS, Route, Transfer, context_of, route_of
 from calculators.outputs import readable, short
 
 ICONS = {

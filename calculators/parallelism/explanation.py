@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hardware_db
-from calculators.facts import Fact, ShownFormula, accelerator_figures, fact_of, model_figures
-from calculators.machine import assumptions_of, compute_dtype_of
-from calculators.parallelism.compute import ParallelismInputs, ParallelismResult
+from calculators.facts import Fact, ShownFormula, fact_of, instance_facts
+from calculators.parallelism.compute import ParallelismInputs, ParallelismResult, prefill_inputs
 from formulas import parallelism as forms
 
 
@@ -52,14 +51,4 @@ def facts(inputs: ParallelismInputs) -> list[Fact]:
     measured = [fact_of(each, "Measured speedup") for each in list(hardware_db.speedups().values())]
     if inputs.service_ms is not None and inputs.speedup is not None:
         return [Fact("Service time and speedup", "typed in", ("the user's own figures",)), *measured]
-    assumed = assumptions_of(inputs)
-    return [
-        fact_of(hardware_db.models()[inputs.model], "Model", figures=model_figures(inputs)),
-        fact_of(
-            hardware_db.accelerators()[inputs.accelerator],
-            "Accelerator",
-            figures=accelerator_figures(inputs, compute_dtype_of(inputs)),
-        ),
-        fact_of(assumed, "Step-time assumptions", assumed.accuracy),
-        *measured,
-    ]
+    return [*instance_facts(prefill_inputs(inputs, 1)), *measured]

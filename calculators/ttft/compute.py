@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calculators.fleet import instances_for, within
 from calculators.inputs import Number, as_dict, declared
 from calculators.machine import assumptions_of
 from calculators.outputs import apart, output, readable
@@ -23,9 +24,6 @@ from formulas.queueing import md1
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 """The percentiles that every answer reports, by the beginning of their key."""
-
-ROUNDING = 1e-9
-"""Share by which a rate may exceed the highest one before it counts as more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +90,6 @@ def compute(inputs: TtftInputs) -> TtftResult:
     )
 
 
-def instances_for(rate: float, max_rate: float) -> int:
-    """Return how many instances a rate needs when each request goes to one of them at random."""
-    return max(1, math.ceil(rate / max_rate * (1 - ROUNDING)))
-
-
 def _ttft(inputs: TtftInputs, service_ms: float) -> dict[str, float]:
     """Return the times of a stable instance, by their keys in the result."""
     values = {"rate": inputs.rate, "service_time": service_ms / 1e3}
@@ -153,7 +146,7 @@ def verdict_of(inputs: TtftInputs, service: PrefillTime, max_rate: float | None,
     if target_ttft is None:
         return "unstable"
     # By the rate, so that the verdict, the highest rate and the instances agree to the last digit.
-    return "meets" if inputs.rate <= max_rate * (1 + ROUNDING) else "misses"
+    return "meets" if within(inputs.rate, max_rate) else "misses"
 
 
 def _reasons(inputs: TtftInputs, service: PrefillTime, utilization: float, verdict: str) -> tuple[str, ...]:

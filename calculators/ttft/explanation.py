@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hardware_db
-from calculators.facts import Fact, accelerator_figures, fact_of, model_figures
+from calculators.facts import Fact, instance_facts
 from calculators.facts import ShownFormula as Shown
-from calculators.machine import assumptions_of, compute_dtype_of, machine_of
 from calculators.outputs import readable
-from calculators.service_time import prefill_load
-from calculators.step_load import attended_entries
+from calculators.step_formulas import step_formulas
+from calculators.step_load import StepContents
 from calculators.ttft.compute import TtftInputs, TtftResult
-from formulas import step_time as step
 from formulas.queueing import md1
 
 
@@ -18,70 +15,7 @@ def service_formulas(inputs: TtftInputs) -> list[Shown]:
     """Return the formulas of the service time; none if it was typed in."""
     if inputs.service_ms is not None:
         return []
-    machine, load = machine_of(inputs), prefill_load(inputs, inputs.prompt_tokens)
-    time = step.step_time(load, machine)
-    shown = [
-        *_work(inputs),
-        Shown(
-            step.COMPUTE_TIME,
-            {
-                "flops": load.flops,
-                "compute_efficiency": machine.compute_efficiency,
-                "peak_flops": machine.peak_flops,
-                "tp": machine.tp,
-            },
-        ),
-        Shown(
-            step.MEMORY_TIME,
-            {
-                "weight_bytes": load.weight_bytes,
-                "kv_bytes": load.kv_bytes,
-                "memory_efficiency": machine.memory_efficiency,
-                "memory_bandwidth": machine.memory_bandwidth,
-                "tp": machine.tp,
-                "kv_shards": load.kv_shards,
-            },
-        ),
-    ]
-    if machine.link_bytes_s is not None:
-        collectives = {
-            "layers": load.layers,
-            "tp": machine.tp,
-            "tokens": load.tokens,
-            "hidden": load.hidden,
-            "link_efficiency": machine.link_efficiency,
-            "link_bytes_s": machine.link_bytes_s,
-            "allreduce_latency_s": machine.allreduce_latency_s,
-        }
-        shown.append(Shown(step.ALLREDUCE_TIME, collectives))
-    total = {
-        "compute_s": time.compute_s,
-        "memory_s": time.memory_s,
-        "collectives_s": time.collectives_s,
-        "overhead_s": time.overhead_s,
-    }
-    return [*shown, Shown(step.STEP_TIME, total)]
-
-
-def _work(inputs: TtftInputs) -> list[Shown]:
-    """Return the arithmetic of the prefill: of the matrix products, and of attention for each kind of layer."""
-    model = hardware_db.models()[inputs.model]
-    remark = "" if assumptions_of(inputs).lm_head_tokens == "every" else "lm_head is computed for the last token alone."
-    products = {"active_params": model.parameters.matmul_active, "tokens": inputs.prompt_tokens}
-    attention = [
-        Shown(
-            step.ATTENTION_FLOPS,
-            {
-                "layers": group.layers,
-                "heads": group.heads,
-                "qk_head_dim": group.qk_head_dim,
-                "v_head_dim": group.v_head_dim,
-                "pairs": attended_entries(group, inputs.prompt_tokens, inputs.cached_tokens),
-            },
-        )
-        for group in model.attention_groups
-    ]
-    return [Shown(step.MATMUL_FLOPS, products, remark), *attention]
+    return step_formulas(inputs, StepContents(inputs.prompt_tokens, inputs.cached_tokens))
 
 
 def queue_formulas(inputs: TtftInputs, result: TtftResult) -> list[Shown]:
@@ -127,15 +61,4 @@ def facts(inputs: TtftInputs) -> list[Fact]:
     """Return the records that the service time rests on; none if it was typed in."""
     if inputs.service_ms is not None:
         return [Fact("Service time", "typed in", ("the user's own figure",))]
-    assumed = assumptions_of(inputs)
-    found = [
-        fact_of(hardware_db.models()[inputs.model], "Model", figures=model_figures(inputs)),
-        fact_of(
-            hardware_db.accelerators()[inputs.accelerator],
-            "Accelerator",
-            figures=accelerator_figures(inputs, compute_dtype_of(inputs)),
-        ),
-    ]
-    if inputs.tp_link is not None:
-        found.append(fact_of(hardware_db.links()[inputs.tp_link], "Link"))
-    return [*found, fact_of(assumed, "Step-time assumptions", assumed.accuracy)]
+    return instance_facts(inputs)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from calculators.fleet import instances_for
 from calculators.inputs import InputsError
 from calculators.outputs import output
 from calculators.service_time import PrefillTime, prefill_time
-from calculators.ttft.compute import TtftInputs, instances_for, max_rate_within_target, target_ttft_ms, verdict_of
+from calculators.ttft.compute import TtftInputs, max_rate_within_target, target_ttft_ms, verdict_of
 
 TENSOR_DEGREES = (1, 2, 4, 8)
 

@@ -11,7 +11,8 @@ from formulas.decode_pool.affine import (
     affine_tpot_quantile,
 )
 from formulas.decode_pool.averaging import FIXED_AVERAGING, RANDOM_AVERAGING, Lengths, averaging
-from formulas.decode_pool.law import PoolLaw, capacity, max_rate, stationary_law
+from formulas.decode_pool.law import PoolLaw, capacity, stationary_law
+from formulas.decode_pool.rate import max_rate
 
 __all__ = [
     "AFFINE_MAX_RATE", "AFFINE_MEAN_BATCH", "AFFINE_MEAN_TPOT", "AFFINE_RATIO", "AFFINE_SHAPE",

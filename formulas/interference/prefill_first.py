@@ -26,16 +26,17 @@ short ones average over little: the mean over requests is 1 to 5 % above the for
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import pdtrc
 
 from formulas.closed_form import ClosedForm, Condition, Step, equation, less, variable
 from formulas.decode_pool.affine import FIXED, SLOPE, TOKENS, TPOT
 from formulas.decode_pool.law import StepTime
 from formulas.interference.busy_period import BUSY_MEAN, INTERRUPTION, WORK
-from formulas.interference.stretched import Stretched, busy_quantile, stretched
+from formulas.interference.stretched import BusyTime, Stretched, busy_time, quantile_of, stretched
 from formulas.queueing import md1
 
 Array = NDArray[np.float64]
@@ -46,6 +47,8 @@ STEP = variable("step_s", "T", "s", "mean time of a decode step that brings a to
 
 _R, _D, _M, _A, _B = (v.symbol for v in (md1.RATE, md1.SERVICE, TOKENS, FIXED, SLOPE))
 _LEFT = _R * _D + _R**2 * _D**2 / 2 / (1 - _R * _D)
+_NODES = 12
+_ROUNDING = 1e-12
 _UNSTABLE = "Unstable: prompts and tokens together ask for more time than there is, so there is no steady state."
 
 
@@ -140,11 +143,41 @@ class PrefillFirst:
         number = float(self.ahead @ (n - mean) ** 2) / rest**2 + mean * (1 - rest) / rest**3
         return float(np.sqrt(self.steps.variance() + each**2 * number) / self.steps.tokens)
 
-    def tpot_quantile(self, level: float) -> float:
-        """Time per output token that a share `level` of the requests do not exceed [s]."""
+    @cached_property
+    def _busy_time(self) -> BusyTime:
         m, s = self.steps.tokens, self.steps
         moments = m * self.mean_tpot, (m * self.tpot_deviation) ** 2
-        return busy_quantile(level, s.work_s, s.rate, self.prefill_s, self.ahead, moments) / m
+        return busy_time(s.work_s, s.rate, self.prefill_s, self.ahead, moments)
+
+    def tpot_quantile(self, level: ArrayLike) -> Array:
+        """Time per output token that a share `level` of the requests do not exceed [s]."""
+        return self._busy_time.quantile(level) / self.steps.tokens
+
+    def tpot_share_within(self, time: ArrayLike) -> Array:
+        """Share of the requests whose time per output token does not exceed `time` [s]."""
+        return self._busy_time.share_within(self.steps.tokens * np.asarray(time))
+
+    def ttft_share_within(self, time: ArrayLike) -> Array:
+        """Share of the requests whose time to first token does not exceed `time` [s].
+
+        The wait of M/D/1 and the rest of a decode step are independent; the rest is uniform over a step, and nothing
+        where no sequence is there.
+        """
+        times = np.asarray(time, dtype=float)[..., np.newaxis]
+        load = self.steps.rate * self.prefill_s
+        longest = 2 * self.steps.residual_s / max(1 - self.steps.empty, 1e-12)
+        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        rests = np.concatenate([[0.0], longest * (nodes + 1) / 2])
+        shares = np.concatenate([[self.steps.empty], (1 - self.steps.empty) * weights / 2])
+        waits = (times - self.prefill_s - rests) / self.prefill_s
+        there = waits >= -_ROUNDING
+        later = md1.wait_survival(np.maximum(waits, 0.0), np.full(waits.shape, load))
+        return np.asarray((np.where(there, 1 - later, 0.0) * shares).sum(axis=-1))
+
+    def ttft_quantile(self, level: ArrayLike) -> Array:
+        """Time to first token that a share `level` of the requests do not exceed [s]."""
+        longest = 2 * self.steps.residual_s / max(1 - self.steps.empty, 1e-12)
+        return quantile_of(self.ttft_share_within, level, self.prefill_s, self.prefill_s + longest)
 
 
 def prefill_first(rate: float, prefill_time: float, tokens: float, step_time: StepTime) -> PrefillFirst:
@@ -169,7 +202,7 @@ def prefill_first(rate: float, prefill_time: float, tokens: float, step_time: St
     Examples
     --------
     >>> both = prefill_first(40, 0.014066, 63, lambda n: 6.6005e-3 + 2.6557e-5 * n)
-    >>> both.mean_ttft, both.mean_tpot, both.tpot_quantile(0.9), both.mean_batch
+    >>> both.mean_ttft, both.mean_tpot, float(both.tpot_quantile(0.9)), both.mean_batch
     (0.0270, 0.01866, 0.0241, 51.07)
     """
     steps = stretched(rate, tokens, step_time, prefill_time)

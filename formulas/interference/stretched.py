@@ -7,11 +7,13 @@ comes from the same linear model as :mod:`formulas.decode_pool.averaging`, with 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulas.bracketing import find_root
 from formulas.closed_form import DomainError
 from formulas.decode_pool import averaging, stationary_law
 from formulas.decode_pool.law import StepTime, as_function
@@ -38,6 +40,8 @@ class Stretched:
         Arrivals that one more sequence in the batch causes during its stay [].
     residual_s
         Mean rest of a decode step that an arrival finds running, if no interruption is [s].
+    empty
+        Share of the time, interruptions left out, without a sequence [].
     """
 
     rate: float
@@ -49,6 +53,7 @@ class Stretched:
     slope_s: float
     ratio: float
     residual_s: float
+    empty: float
 
     @property
     def work_s(self) -> float:
@@ -113,34 +118,90 @@ def stretched(rate: float, tokens: float, step_time: StepTime, interruption: flo
         slope_s=slope,
         ratio=ratio,
         residual_s=law.boundary_wait * rest,
+        empty=float(law.pi[0]),
     )
 
 
-def busy_quantile(
-    level: float, work: float, rate: float, interruption: float, ahead: Array, moments: tuple[float, float]
-) -> float:
-    """Quantile of a delay busy period behind a queue, drawn to the given mean and variance.
+@dataclass(frozen=True)
+class BusyTime:
+    """A delay busy period behind a queue, drawn to a given mean and variance.
+
+    The number of interruptions is read between whole numbers.
+
+    Attributes
+    ----------
+    below
+        Probability of fewer than 0, 1, 2, ... interruptions [].
+    centre, scale
+        Mean of their number [], and the time that one more of them stands for [s].
+    mean
+        Mean time [s].
+    """
+
+    below: Array
+    centre: float
+    scale: float
+    mean: float
+
+    def quantile(self, level: ArrayLike) -> Array:
+        """Time that is not exceeded with that probability, in (0, 1) [s]."""
+        levels = np.asarray(level, dtype=float)
+        if not ((levels > 0) & (levels < 1)).all():
+            raise DomainError("A percentile's level lies between 0 and 1.")
+        at = np.interp(levels, self.below, np.arange(self.below.size) - 0.5)
+        return np.asarray(self.mean + self.scale * (at - self.centre))
+
+    def share_within(self, time: ArrayLike) -> Array:
+        """Probability that the time is not exceeded []."""
+        at = self.centre + (np.asarray(time, dtype=float) - self.mean) / self.scale
+        return np.asarray(np.interp(at, np.arange(self.below.size) - 0.5, self.below))
+
+
+def busy_time(work: float, rate: float, interruption: float, ahead: Array, moments: tuple[float, float]) -> BusyTime:
+    """Return the law of a delay busy period behind a queue.
 
     Parameters
     ----------
-    level
-        In (0, 1) [].
     work, rate, interruption
-        Of the delay busy period; its number of interruptions is read between whole numbers.
+        Of the delay busy period.
     ahead
         Probabilities of 0, 1, ... interruptions that wait before the work begins [].
     moments
         Mean [s] and variance [s^2] to be drawn to.
     """
-    if not 0 < level < 1:
-        raise DomainError("A percentile's level lies between 0 and 1.")
     size = delay_busy_law(work + ahead.size * interruption, rate, interruption).size + ahead.size
     law = np.zeros(size)
     for k, p in enumerate(ahead):
         law[k:] += p * delay_busy_law(work + k * interruption, rate, interruption, size - k)
-    n = np.arange(size)
     law /= law.sum()
-    mean = law @ n
-    spread = np.sqrt(law @ (n - mean) ** 2)
-    at = np.interp(level, np.concatenate([[0.0], np.cumsum(law)]), np.arange(size + 1) - 0.5)
-    return float(moments[0] + np.sqrt(moments[1]) * (at - mean) / spread)
+    n = np.arange(size)
+    mean = float(law @ n)
+    spread = float(np.sqrt(law @ (n - mean) ** 2))
+    return BusyTime(np.concatenate([[0.0], np.cumsum(law)]), mean, float(np.sqrt(moments[1])) / spread, moments[0])
+
+
+def quantile_of(share_within: Callable[[Array], Array], level: ArrayLike, low: float, high: float) -> Array:
+    """Return the times at which a distribution function reaches the given levels [s].
+
+    Parameters
+    ----------
+    share_within
+        The distribution function of a time [s].
+    level
+        In (0, 1); any shape [].
+    low, high
+        The shortest time there is, and one from which to look for a longer one [s].
+    """
+    levels = np.asarray(level, dtype=float)
+    if not ((levels > 0) & (levels < 1)).all():
+        raise DomainError("A percentile's level lies between 0 and 1.")
+    top = np.full(levels.shape, high)
+    for _ in range(60):
+        short = share_within(top) < levels
+        if not short.any():
+            break
+        top = np.where(short, low + 2 * (top - low), top)
+    start = np.full(levels.shape, low)
+    lowest = share_within(start)
+    found = find_root(lambda times: share_within(times) - levels, start, top, tolerance=1e-9)
+    return np.where(lowest >= levels, low, found)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hardware_db
-from calculators import outputs
+from calculators import catalog, outputs
 from calculators.__main__ import main
 from calculators.experts import curves, figures, wording
 from calculators.experts.check import check
@@ -211,9 +211,11 @@ def test_a_mixture_becomes_compute_bound_at_the_ridge_times_experts_over_experts
     result = compute(ExpertsInputs(model="mixtral-8x22b", accelerator="a100-80-sxm", **peaks))
     chip = hardware_db.accelerators()["a100-80-sxm"]
     ridge = chip.peak_flops("bf16") / chip.memory_bandwidth_bytes_s
-    assert result.critical_batch_all_touched == pytest.approx(4 * ridge, rel=1e-12)
-    assert result.critical_batch == pytest.approx(4 * ridge, rel=1e-9)
+    assert result.critical_batch == result.reached_critical_batch == pytest.approx(4 * ridge, rel=1e-9)
     assert 600 < result.critical_batch < 625
+    assumed = compute(ExpertsInputs(model="mixtral-8x22b", accelerator="a100-80-sxm"))
+    assert assumed.critical_batch == result.critical_batch
+    assert assumed.reached_critical_batch == pytest.approx(4 * ridge * 0.6 / 0.8, rel=1e-9)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.2])
@@ -252,6 +254,12 @@ def test_a_verified_draft_reads_the_cache_once_for_each_sequence():
     assert loads[0].kv_bytes == pytest.approx(loads[1].kv_bytes)
     assert compute(verify).distinct_experts == pytest.approx(compute(replace(decode, batch=128)).distinct_experts)
     assert "4 tokens in the step" in wording.on_costs(verify, compute(verify))
+
+
+def test_the_step_is_that_of_the_decode_page():
+    shared = {"model": "qwen3-30b-a3b", "batch": 48, "tp": 2, "prompt_tokens": 900, "output_tokens": 300}
+    decode = catalog.CALCULATORS["decode"]
+    assert compute(ExpertsInputs(**shared)).step_ms == pytest.approx(decode.compute(decode.inputs(**shared)).step_ms)
 
 
 def test_what_does_not_fit_is_said_and_how_it_would():
@@ -362,7 +370,7 @@ def test_every_shown_formula_gives_the_answers_own_number(inputs):
         assert math.ceil(shown["tokens_for_coverage"]) == result.tokens_for_95_percent
         assert shown["tokens_per_expert"] == pytest.approx(result.tokens_per_expert, rel=1e-12)
     if routing.recorded:
-        assert shown["critical_batch"] == pytest.approx(result.critical_batch_all_touched, rel=1e-12)
+        assert shown["critical_batch"] == pytest.approx(result.reached_critical_batch, rel=1e-6)
         assert shown["effective_params"] == pytest.approx(1e9 * result.effective_params_b, rel=1e-12)
         assert shown["equivalent_params"] == pytest.approx(1e9 * result.equivalent_params_b, rel=1e-12)
         assert facts(inputs, routing)
@@ -389,7 +397,7 @@ def test_the_curves_pass_through_the_answer():
     steps = curves.step_curve(inputs, routing, result)
     assert np.interp(64, steps.tokens, steps.step_ms) == pytest.approx(result.step_ms, rel=0.01)
     assert np.interp(64, steps.tokens, steps.dense_total_ms) == pytest.approx(result.dense_total_step_ms, rel=0.01)
-    assert steps.tokens[-1] > result.critical_batch
+    assert steps.tokens[-1] > result.reached_critical_batch
 
 
 def test_every_mixture_of_the_database_is_in_the_table():

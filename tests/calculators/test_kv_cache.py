@@ -16,8 +16,8 @@ from calculators.kv_cache import curves, figures, wording
 from calculators.kv_cache.check import check
 from calculators.kv_cache.compute import KvCacheInputs, compare_links, compute
 from calculators.kv_cache.explanation import facts, formulas
-from calculators.kv_cache.sizes import cache_of, moved_bytes
-from calculators.kv_cache.transfer import VERDICTS
+from calculators.kv_transfer import VERDICTS
+from calculators.memory import cache_of, moved_bytes
 from formulas.closed_form import DomainError
 
 FIGURES = tomllib.loads((Path(__file__).parent / "fixtures" / "kv_figures.toml").read_text())["figure"]

@@ -1,14 +1,18 @@
-"""Bytes of the cache: of a token, of a request, on one rank; for every kind of attention in the database."""
+"""What an instance keeps in memory: the bytes of the cache, for every kind of attention, and how much of it fits."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import hardware_db
+from calculators.scenario import Instance, Memory
 from calculators.step_load import STATE_BYTES
+from formulas import kv_cache as forms
+from formulas.closed_form import DomainError
 
 
 @dataclass(frozen=True)
@@ -69,3 +73,37 @@ def moved_bytes(model: hardware_db.Model, tokens: Any, kv_dtype: str) -> Any:
     cache = cache_of(model, 1, kv_dtype)
     in_window = np.minimum(tokens, model.window_tokens or 0)
     return cache.per_token * tokens + cache.window_per_token * in_window + cache.state
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryInputs(Memory, Instance):
+    """What the room for a cache depends on."""
+
+
+def room_for_cache(inputs: MemoryInputs, pp: int = 1) -> float | None:
+    """Return the bytes of one accelerator that are left for the cache, or ``None`` if the weights do not fit."""
+    model = hardware_db.models()[inputs.model]
+    try:
+        return float(
+            forms.CACHE_MEMORY(
+                memory_bytes=hardware_db.accelerators()[inputs.accelerator].memory_bytes,
+                memory_share=inputs.memory_share,
+                weight_bytes=model.weight_bytes(inputs.weight_dtype) / (inputs.tp * pp),
+                reserve_bytes=inputs.reserve_gb * 1e9,
+            )
+        )
+    except DomainError:
+        return None
+
+
+def sequences_that_fit(inputs: MemoryInputs, context_tokens: int, pp: int = 1) -> int | None:
+    """Return how many sequences of that context fit in an instance, or ``None`` if the weights do not."""
+    model = hardware_db.models()[inputs.model]
+    return how_many(
+        room_for_cache(inputs, pp), cache_of(model, context_tokens, inputs.kv_dtype, inputs.tp, pp).sequence_per_rank
+    )
+
+
+def how_many(room: float | None, bytes_each: float) -> int | None:
+    """Return how many of a size fit into a room of bytes, or ``None`` where there is none to speak of."""
+    return None if room is None or bytes_each == 0 else math.floor(room / bytes_each)

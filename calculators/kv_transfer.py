@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import hardware_db
-from calculators.kv_cache.sizes import moved_bytes
+from calculators.memory import moved_bytes
+from calculators.scenario import Hardware, KvLink, Prompt, Traffic
 from formulas import kv_cache as forms
-
-if TYPE_CHECKING:
-    from calculators.kv_cache.compute import KvCacheInputs
 
 FREE = 0.05
 """Share of the prefill below which a transfer counts as free, and what is exposed of it as hidden."""
 
 VERDICTS = {"free": "free", "hidden": "hidden by overlap", "tight": "tight", "not_sustainable": "not sustainable"}
-"""The verdicts in words; :func:`~calculators.kv_cache.wording.on_links` says how they are meant."""
+"""The verdicts in words; the page of the KV cache says how they are meant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferInputs(KvLink, Hardware, Prompt, Traffic):
+    """What a hand-off depends on."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,12 @@ class Route:
     latency_known: bool
 
 
-def context_of(inputs: KvCacheInputs) -> int:
+def context_of(inputs: TransferInputs) -> int:
     """Return the tokens whose cache a request has after its prefill: the prompt and the prefix found in a cache."""
     return inputs.prompt_tokens + inputs.cached_tokens
 
 
-def route_of(inputs: KvCacheInputs) -> Route:
+def route_of(inputs: TransferInputs) -> Route:
     """Return the chosen link with what is typed in instead of its own figures."""
     link = hardware_db.links()[inputs.link]
     typed = inputs.link_gb_s is not None
@@ -66,7 +69,7 @@ class Transfer:
     verdict: str
 
 
-def link_values(inputs: KvCacheInputs, route: Route, tokens: Any) -> dict[str, Any]:
+def link_values(inputs: TransferInputs, route: Route, tokens: Any) -> dict[str, Any]:
     """Return the arguments of the transfer's formula, SI units, for contexts of so many tokens (number or array)."""
     model = hardware_db.models()[inputs.model]
     return {
@@ -79,7 +82,7 @@ def link_values(inputs: KvCacheInputs, route: Route, tokens: Any) -> dict[str, A
     }
 
 
-def transfer(inputs: KvCacheInputs, route: Route, prefill_ms: float) -> Transfer:
+def transfer(inputs: TransferInputs, route: Route, prefill_ms: float) -> Transfer:
     """Return the transfer of one request's cache over ``route`` beside a prefill of ``prefill_ms``."""
     values = link_values(inputs, route, context_of(inputs))
     link_s = forms.LINK_TIME(**values)

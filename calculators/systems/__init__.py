@@ -1,0 +1,15 @@
+"""Three ways to serve prompts and tokens, in closed form on real figures: prefill first, chunked, disaggregated."""
+
+from calculators.systems.base import Latency, ServingInputs, System, overtaking_rates
+from calculators.systems.colocated import ChunkedPrefill, PrefillFirst
+from calculators.systems.disaggregated import Disaggregated
+
+__all__ = [
+    "ChunkedPrefill",
+    "Disaggregated",
+    "Latency",
+    "PrefillFirst",
+    "ServingInputs",
+    "System",
+    "overtaking_rates",
+]

@@ -1,0 +1,150 @@
+"""What a way to serve answers at a rate, and the largest rate at which it keeps its targets."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from calculators.decode_pool import Pool, PoolInputs, pool_of
+from calculators.inputs import part_of
+from calculators.scenario import KvLink, Targets
+from calculators.service_time import PrefillInputs, prefill_time
+from formulas.closed_form import DomainError
+
+Array = NDArray[np.float64]
+
+PRECISION = 1e-4
+"""Of a largest rate, relative to the capacity."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServingInputs(KvLink, PoolInputs):
+    """What the three ways to serve depend on, beside the rate and the targets."""
+
+
+class Latency(ABC):
+    """Times at one rate, in seconds; the shares are over requests."""
+
+    @property
+    @abstractmethod
+    def mean_ttft_s(self) -> float:
+        """Mean time to first token."""
+
+    @property
+    @abstractmethod
+    def mean_tpot_s(self) -> float:
+        """Mean time per output token."""
+
+    @property
+    @abstractmethod
+    def mean_batch(self) -> float:
+        """Mean sequences in a decode step."""
+
+    @abstractmethod
+    def ttft_quantile_s(self, level: Any) -> Array:
+        """Time to first token that a share `level` of the requests do not exceed."""
+
+    @abstractmethod
+    def tpot_quantile_s(self, level: Any) -> Array:
+        """Time per output token that a share `level` of the requests do not exceed."""
+
+    @abstractmethod
+    def ttft_share_within(self, time_s: float) -> float:
+        """Share of the requests whose first token comes within a time."""
+
+    @abstractmethod
+    def tpot_share_within(self, time_s: float) -> float:
+        """Share of the requests whose tokens come within a time each."""
+
+    def attainment(self, targets: Targets) -> float:
+        """Share of the requests that meet both targets, the two times taken as independent."""
+        first = self.ttft_share_within(1e-3 * targets.ttft_slo_ms)
+        return first * self.tpot_share_within(1e-3 * targets.tpot_slo_ms)
+
+
+@dataclass(frozen=True)
+class System(ABC):
+    """A way to serve on one set of instances; hashable, so that what was computed is kept.
+
+    Attributes
+    ----------
+    inputs
+        The instance and the workload.
+    """
+
+    inputs: ServingInputs
+
+    name = ""
+    key = ""
+
+    @property
+    @abstractmethod
+    def accelerators(self) -> float:
+        """Accelerators of one set."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> float:
+        """A rate [requests/s] above every one that has a steady state."""
+
+    @abstractmethod
+    def latency(self, rate: float) -> Latency:
+        """Return the times at a rate [requests/s]; DomainError where there is no steady state."""
+
+    def at(self, rate: float) -> Latency | None:
+        """Return the times at a rate [requests/s], or ``None`` where there is no steady state."""
+        return _at(self, rate)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The decode pool of one instance."""
+        return pool_of(self.inputs)
+
+    @cached_property
+    def prefill_s(self) -> float:
+        """Time of one prompt alone [s]."""
+        return 1e-3 * prefill_time(part_of(PrefillInputs, self.inputs, service_ms=None)).service_ms
+
+    def goodput(self, targets: Targets) -> float | None:
+        """Return the largest rate [requests/s] at which the targets are attained, or ``None`` if no rate is."""
+        return _goodput(self, targets.ttft_slo_ms, targets.tpot_slo_ms, targets.attainment)
+
+
+@lru_cache(maxsize=4096)
+def _at(system: System, rate: float) -> Latency | None:
+    try:
+        return system.latency(rate)
+    except DomainError:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _goodput(system: System, ttft_slo_ms: float, tpot_slo_ms: float, attainment: float) -> float | None:
+    targets = Targets(ttft_slo_ms=ttft_slo_ms, tpot_slo_ms=tpot_slo_ms, attainment=attainment)
+
+    def excess(rate: float) -> float:
+        times = system.at(rate)
+        return (0.0 if times is None else times.attainment(targets)) - attainment
+
+    low, high = 1e-3 * system.bound, system.bound
+    if excess(low) < 0:
+        return None
+    return float(brentq(excess, low, high, xtol=PRECISION * high))
+
+
+def overtaking_rates(rates: Array, one: Array, other: Array) -> list[float]:
+    """Return the rates at which two curves cross, by straight lines between their points; NaN is no point.
+
+    >>> overtaking_rates(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0]), np.array([2.0, 2.5, 3.0]))
+    [2.3333333333333335]
+    """
+    there = np.isfinite(one) & np.isfinite(other)
+    x, gap = rates[there], (one - other)[there]
+    turns = np.flatnonzero(np.sign(gap[:-1]) * np.sign(gap[1:]) < 0)
+    return [float(x[i] + (x[i + 1] - x[i]) * gap[i] / (gap[i] - gap[i + 1])) for i in turns]

@@ -1,0 +1,122 @@
+"""Prompts and tokens on the same instance: prompts before tokens, or prompts in chunks along with the tokens."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calculators.clock import ServingClock, clock_of
+from calculators.systems.base import Latency, System
+from formulas import interference as forms
+from formulas.closed_form import DomainError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ColocatedLatency(Latency):
+    """Times of prefill first or of chunked prefill."""
+
+    law: forms.PrefillFirst | forms.Chunked
+
+    @property
+    def mean_ttft_s(self) -> float:
+        """Mean time to first token."""
+        return self.law.mean_ttft
+
+    @property
+    def mean_tpot_s(self) -> float:
+        """Mean time per output token."""
+        return self.law.mean_tpot
+
+    @property
+    def mean_batch(self) -> float:
+        """Mean sequences in the step that brings a token."""
+        return self.law.mean_batch
+
+    def ttft_quantile_s(self, level: Any) -> Array:
+        """Time to first token that a share `level` of the requests do not exceed."""
+        return self.law.ttft_quantile(level)
+
+    def tpot_quantile_s(self, level: Any) -> Array:
+        """Time per output token that a share `level` of the requests do not exceed."""
+        return self.law.tpot_quantile(level)
+
+    def ttft_share_within(self, time_s: float) -> float:
+        """Share of the requests whose first token comes within a time."""
+        return float(self.law.ttft_share_within(time_s))
+
+    def tpot_share_within(self, time_s: float) -> float:
+        """Share of the requests whose tokens come within a time each."""
+        return float(self.law.tpot_share_within(time_s))
+
+
+@dataclass(frozen=True)
+class PrefillFirst(System):
+    """Prompts one at a time, before any decode step."""
+
+    name = "Prefill first"
+    key = "prefill_first"
+
+    @property
+    def accelerators(self) -> float:
+        """Accelerators of one instance."""
+        return self.inputs.tp
+
+    @property
+    def bound(self) -> float:
+        """A rate [requests/s] above every one that has a steady state."""
+        return 1 / (self.prefill_s + 1 / self.pool.capacity)
+
+    def latency(self, rate: float) -> ColocatedLatency:
+        """Return the times at a rate [requests/s]."""
+        pool = self.pool
+        return ColocatedLatency(forms.prefill_first(rate, self.prefill_s, pool.steps, pool.step_time))
+
+
+@dataclass(frozen=True)
+class ChunkedPrefill(System):
+    """Every step takes all sequences, and prompts up to a budget of tokens.
+
+    Attributes
+    ----------
+    budget
+        Most tokens of a step, sequences and prompts together.
+    """
+
+    budget: int
+
+    name = "Chunked prefill"
+    key = "chunked"
+
+    @property
+    def accelerators(self) -> float:
+        """Accelerators of one instance."""
+        return self.inputs.tp
+
+    @property
+    def bound(self) -> float:
+        """A rate [requests/s] above every one that has a steady state: prompts alone, in full steps."""
+        full_s = float(self._mixed(np.zeros(1), np.array([float(self.budget)]))[0])
+        return self.budget / (self.inputs.prompt_tokens * full_s)
+
+    @cached_property
+    def _clock(self) -> ServingClock:
+        context = math.ceil(self.pool.context_tokens)
+        longest = self.inputs.prompt_tokens + self.inputs.cached_tokens + self.inputs.output_tokens
+        return clock_of(self.inputs, 2 * self.budget, (context, max(longest, context + 1)))
+
+    def _mixed(self, sequences: Array, prompt_tokens: Array) -> Array:
+        return self._clock.mixed_s(sequences, self.pool.context_tokens, prompt_tokens, self.inputs.prompt_tokens)
+
+    def latency(self, rate: float) -> ColocatedLatency:
+        """Return the times at a rate [requests/s]."""
+        if rate >= self.bound:
+            raise DomainError("Prompts arrive at least as fast as full steps take them.")
+        law = forms.chunked(rate, self.inputs.prompt_tokens, self.pool.steps, self._mixed, self.budget)
+        return ColocatedLatency(law)

@@ -1,0 +1,134 @@
+"""Prompts and tokens on instances of their own, with the cache moved from one to the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calculators.inputs import part_of
+from calculators.kv_transfer import Transfer, TransferInputs, route_of, transfer
+from calculators.scenario import Targets
+from calculators.systems.base import Latency, System
+from formulas.closed_form import DomainError
+from formulas.decode_pool import PoolLaw
+from formulas.queueing import md1
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DisaggregatedLatency(Latency):
+    """M/D/1 for the first token, the decode pool for the next; the transfer comes before the second token."""
+
+    rate: float
+    prefill_s: float
+    law: PoolLaw
+    lengths_cv2: float
+    transfer_s: float
+
+    @property
+    def mean_ttft_s(self) -> float:
+        """Mean time to first token."""
+        return float(md1.MEAN_TTFT(rate=self.rate, service_time=self.prefill_s))
+
+    @property
+    def mean_tpot_s(self) -> float:
+        """Mean time per output token."""
+        return float(self.law.tpot_from_arrival(None, self.lengths_cv2)) + self._late_s
+
+    @property
+    def mean_batch(self) -> float:
+        """Mean sequences in the decode instance."""
+        return self.law.mean_batch
+
+    @property
+    def _late_s(self) -> float:
+        return self.transfer_s / self.law.tokens
+
+    def ttft_quantile_s(self, level: Any) -> Array:
+        """Time to first token that a share `level` of the requests do not exceed."""
+        wait = md1.wait_quantile(np.asarray(level, dtype=float), self.rate * self.prefill_s)
+        return np.asarray(self.prefill_s * (1 + wait))
+
+    def tpot_quantile_s(self, level: Any) -> Array:
+        """Time per output token that a share `level` of the requests do not exceed."""
+        return np.asarray(self.law.tpot_from_arrival(np.asarray(level, dtype=float), self.lengths_cv2)) + self._late_s
+
+    def ttft_share_within(self, time_s: float) -> float:
+        """Share of the requests whose first token comes within a time."""
+        wait = time_s / self.prefill_s - 1
+        if wait < 0:
+            return 0.0
+        return 1 - float(md1.wait_survival(np.array([wait]), np.array([self.rate * self.prefill_s]))[0])
+
+    def tpot_share_within(self, time_s: float) -> float:
+        """Share of the requests whose tokens come within a time each."""
+        return float(self.law.share_within(time_s - self._late_s, self.lengths_cv2))
+
+
+@dataclass(frozen=True)
+class Disaggregated(System):
+    """Prefill instances and decode instances, with what joins them.
+
+    Attributes
+    ----------
+    prefill_instances, decode_instances
+        How many of each stand behind the rate; fractions stand for a part of a larger pool. Requests are spread at random.
+    """
+
+    prefill_instances: float = 1.0
+    decode_instances: float = 1.0
+
+    name = "Disaggregated"
+    key = "disaggregated"
+
+    @property
+    def accelerators(self) -> float:
+        """Accelerators of both sides."""
+        return self.inputs.tp * (self.prefill_instances + self.decode_instances)
+
+    @property
+    def bound(self) -> float:
+        """A rate [requests/s] above every one that has a steady state."""
+        return min(self.prefill_instances / self.prefill_s, self.decode_instances * self.pool.capacity)
+
+    def hand_off(self, rate: float) -> Transfer:
+        """Return what moving a request's cache costs at a rate [requests/s], over links that all share."""
+        inputs = part_of(TransferInputs, self.inputs, rate=rate)
+        return transfer(inputs, route_of(inputs), 1e3 * self.prefill_s)
+
+    def latency(self, rate: float) -> DisaggregatedLatency:
+        """Return the times at a rate [requests/s]."""
+        law = self.pool.law(rate / self.decode_instances)
+        if law is None or rate / self.prefill_instances * self.prefill_s >= 1:
+            raise DomainError("One of the pools does not keep up.")
+        moved = self.hand_off(rate)
+        if moved.mean_ms is None:
+            raise DomainError("The link does not keep up.")
+        return DisaggregatedLatency(
+            rate / self.prefill_instances, self.prefill_s, law, self.pool.lengths_cv2, 1e-3 * moved.mean_ms
+        )
+
+    def in_proportion(self, targets: Targets) -> Disaggregated | None:
+        """Return one accelerator's worth of both, split so that either side reaches its own target at the same rate.
+
+        ``None`` if one of the sides meets its target at no rate.
+        """
+        prefill = _prefill_goodput(self.prefill_s, targets)
+        decode = self.pool.max_rate(targets.tpot_slo_ms, targets.attainment)
+        if not prefill or not decode:
+            return None
+        share = (1 / prefill) / (1 / prefill + 1 / decode)
+        one = 1 / self.inputs.tp
+        return Disaggregated(self.inputs, one * share, one * (1 - share))
+
+
+def _prefill_goodput(prefill_s: float, targets: Targets) -> float | None:
+    """Return the largest rate of one prefill instance at which enough first tokens are in time."""
+    wait_limit = 1e-3 * targets.ttft_slo_ms / prefill_s - 1
+    if wait_limit < 0:
+        return None
+    return float(md1.max_utilization(wait_limit, targets.attainment)) / prefill_s
