@@ -171,8 +171,8 @@ def busiest_load(probabilities: ArrayLike, tokens: float, rank: ArrayLike) -> fl
     :math:`t\,C\,\sum_{i \in r} c_i` with the factors of :func:`~formulas.experts.skewed.exclusion_factors` and
     their sum C. Each is taken as the binomial of its mean and variance, and the maximum of independent ones is exact.
 
-    Against simulation, at 8 to 256 experts, 2 to 256 ranks, even routing and Zipf exponents of 1 to 2: within 0.7 %
-    where the choices are twice the ranks or more, and within 2 % where they are fewer.
+    Against 58 simulations, 8 to 256 experts, 1 to 8 per token, 2 to 64 ranks, 1 to 64 tokens, even routing and Zipf
+    exponents up to 2: within 1.4 % where the choices are twice the ranks or more, and within 6 % where they are fewer.
 
     Examples
     --------
@@ -183,9 +183,9 @@ def busiest_load(probabilities: ArrayLike, tokens: float, rank: ArrayLike) -> fl
     ranks = np.asarray(rank)
     factors = exclusion_factors(p)
     mean, variance = np.bincount(ranks, p), factors.sum() * np.bincount(ranks, factors)
-    return max(
-        _expected_maximum(np.asarray(tokens * mean, float), np.asarray(tokens * variance, float)), min(tokens, 1.0)
-    )  # a token is somewhere
+    found = _expected_maximum(np.asarray(tokens * mean, float), np.asarray(tokens * variance, float))
+    most = tokens * min(float(p.sum()), float(np.bincount(ranks).max()))  # a token's choices are different experts
+    return float(np.clip(found, min(tokens, 1.0), most))  # and one of them is somewhere
 
 
 def busiest_distinct(probabilities: ArrayLike, tokens: float, rank: ArrayLike) -> float:
@@ -199,7 +199,7 @@ def busiest_distinct(probabilities: ArrayLike, tokens: float, rank: ArrayLike) -
     Notes
     -----
     Approximate: experts count as touched or not independently of one another, each with its exact probability.
-    Against the same simulations at most 2.5 % low.
+    Against the same simulations within 1.4 % and 6 %, too.
 
     Examples
     --------
