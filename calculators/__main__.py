@@ -205,7 +205,7 @@ def _for_people(calculator: Calculator, report: dict[str, Any], result: Any) -> 
         else (known[name].label, outputs.readable(value), known[name].unit)
         for name, value in report["inputs"].items()
     ]
-    figures = outputs.declared(type(result))
+    figures = outputs.spread(type(result))
     nested = {name: value for name, value in report["results"].items() if isinstance(value, dict | list) and value}
     answers = [
         (figures[name].label, outputs.readable(value), figures[name].unit)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from calculators import decode, experts, hardware, home, kv_cache, parallelism, ttft
+from calculators import decode, experts, hardware, home, interference, kv_cache, parallelism, ttft
 from calculators.room import Calculator, Room
 
 ROOMS: tuple[Room, ...] = (
-    home.ROOM, ttft.ROOM, parallelism.ROOM, kv_cache.ROOM, decode.ROOM, experts.ROOM, hardware.ROOM,
-)  # fmt: skip
+    home.ROOM,
+    ttft.ROOM,
+    parallelism.ROOM,
+    kv_cache.ROOM,
+    decode.ROOM,
+    interference.ROOM,
+    experts.ROOM,
+    hardware.ROOM,
+)
 """Every page, in the order of the navigation; the first is the front page."""
 
 CALCULATORS: dict[str, Calculator] = {room.name: room for room in ROOMS if isinstance(room, Calculator)}

@@ -28,11 +28,13 @@ class ServingClock:
     Attributes
     ----------
     compute_prompt_s, weights_s, collectives_s : list of float
-        Arithmetic of a fresh prompt of so many tokens; reading the weights for so many tokens in all; reducing them.
+        Arithmetic of a prompt of so many tokens, all new; reading the weights for so many tokens in all; reducing them.
     compute_sequence_s, compute_context_s, compute_pair_s : float
         Arithmetic for each sequence, each token of their contexts, each pair of a prompt token and a cached one.
     memory_sequence_s, memory_context_s, memory_cached_s, memory_token_s : float
         Reading and writing the cache, likewise; the last for each token of the step, where writing counts.
+    prefix_s : float
+        Reading the prefix that every prompt has in the cache, for a step with a prompt in it.
     overhead_s : float
         Of a step.
 
@@ -52,6 +54,7 @@ class ServingClock:
     memory_context_s: float
     memory_cached_s: float
     memory_token_s: float
+    prefix_s: float
     overhead_s: float
 
     def __call__(self, prompt_tokens: float, cached_tokens: float, decoding: float, context_sum: float) -> float:
@@ -66,6 +69,7 @@ class ServingClock:
         memory = (
             self.weights_s[tokens]
             + self.memory_cached_s * max(cached_tokens, 0.0)
+            + (self.prefix_s if prompt else 0.0)
             + self.memory_sequence_s * decoding
             + self.memory_context_s * context_sum
             + self.memory_token_s * tokens
@@ -95,7 +99,7 @@ class ServingClock:
         )
         memory = (
             np.interp(tokens, counts, weights)
-            + self.memory_cached_s * np.maximum(before, 0.0) * (prompt_tokens > 0)
+            + (self.memory_cached_s * np.maximum(before, 0.0) + self.prefix_s) * (prompt_tokens > 0)
             + self.memory_sequence_s * sequences
             + self.memory_context_s * context_sum
             + self.memory_token_s * tokens
@@ -123,7 +127,7 @@ class ServingClock:
         return Run(first + rest, growth, steps)
 
 
-def clock_of(inputs: MachineInputs, tokens: int, contexts: tuple[int, int]) -> ServingClock:
+def clock_of(inputs: MachineInputs, tokens: int, contexts: tuple[int, int], cached_tokens: int = 0) -> ServingClock:
     """Return the clock of an instance.
 
     Parameters
@@ -133,7 +137,9 @@ def clock_of(inputs: MachineInputs, tokens: int, contexts: tuple[int, int]) -> S
     tokens
         Most tokens in one step, prompts and sequences together.
     contexts
-        The shortest and the longest context that a sequence has.
+        The shortest and the longest context that a sequence has, a cached prefix left out.
+    cached_tokens
+        Prefix that every prompt has in the cache. The simulation knows nothing of it: it counts a request's own tokens.
 
     Raises
     ------
@@ -141,19 +147,19 @@ def clock_of(inputs: MachineInputs, tokens: int, contexts: tuple[int, int]) -> S
         As for :func:`~calculators.machine.machine_of`.
     """
     size = -(-(tokens + 1) // _GRAIN) * _GRAIN
-    return _clock(part_of(MachineInputs, inputs), size, contexts)
+    return _clock(part_of(MachineInputs, inputs), size, contexts, cached_tokens)
 
 
 @lru_cache(maxsize=8)
-def _clock(inputs: MachineInputs, size: int, contexts: tuple[int, int]) -> ServingClock:
+def _clock(inputs: MachineInputs, size: int, contexts: tuple[int, int], cached: int) -> ServingClock:
     machine = replace(machine_of(inputs), overhead_s=0.0)
     low, high = contexts[0], max(contexts[1], contexts[0] + 1)
 
     def time(**contents: object) -> step.StepTime:
         return step.step_time(step_load(inputs, StepContents(**contents)), machine)
 
-    prompts = time(prompt_tokens=np.arange(size, dtype=float))
-    none, short, long = (time(sequences=n, context_tokens=c) for n, c in ((0, 0), (1, low), (1, high)))
+    prompts = time(prompt_tokens=np.arange(size, dtype=float), cached_tokens=cached)
+    none, short, long = (time(sequences=n, context_tokens=c + cached) for n, c in ((0, 0), (1, low), (1, high)))
     compute_context = (long.compute_s - short.compute_s) / (high - low)
     memory_context = (long.kv_s - short.kv_s) / (high - low)
     fresh, after = (time(prompt_tokens=high, cached_tokens=h) for h in (0, high))
@@ -169,5 +175,6 @@ def _clock(inputs: MachineInputs, size: int, contexts: tuple[int, int]) -> Servi
         memory_context_s=memory_context,
         memory_cached_s=(after.kv_s - fresh.kv_s) / high,
         memory_token_s=written,
+        prefix_s=time(prompt_tokens=1, cached_tokens=cached).kv_s - written,
         overhead_s=machine_of(inputs).overhead_s,
     )

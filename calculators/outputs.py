@@ -10,7 +10,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,19 @@ class Output:
         The unit, empty for a pure number.
     help : str
         How it is meant, where the label leaves that open.
+    prefix : str
+        For a nested result whose figures stand among those of the whole: what their names begin with.
     """
 
     label: str
     unit: str = ""
     help: str = ""
+    prefix: str = ""
 
 
-def output(label: str, unit: str = "", help: str = "", **kwargs: Any) -> Any:  # noqa: A002 - as for inputs
+def output(label: str, unit: str = "", help: str = "", prefix: str = "", **kwargs: Any) -> Any:  # noqa: A002 - as for inputs
     """Declare one figure of a result as a dataclass field."""
-    return field(metadata={"output": Output(label, unit, help)}, **kwargs)
+    return field(metadata={"output": Output(label, unit, help, prefix)}, **kwargs)
 
 
 def declared(result: type) -> Mapping[str, Output]:
@@ -47,9 +50,33 @@ def _declared(result: Any) -> Mapping[str, Output]:
     return {f.name: f.metadata["output"] for f in fields(result) if "output" in f.metadata}
 
 
+def spread(result: type) -> Mapping[str, Output]:
+    """Return the figures of ``result`` by name, those of nested results with a prefix among them."""
+    return _spread(cast("Hashable", result))
+
+
+@cache
+def _spread(result: Any) -> Mapping[str, Output]:
+    found: dict[str, Output] = {}
+    for name, each in declared(result).items():
+        if each.prefix:
+            inner = spread(get_type_hints(result)[name])
+            found |= {
+                f"{each.prefix}{key}": Output(f"{each.label}: {one.label}", one.unit, one.help)
+                for key, one in inner.items()
+            }
+        else:
+            found[name] = each
+    return found
+
+
 def as_dict(result: Any) -> dict[str, Any]:
     """Return the declared figures by name, ready for JSON: a number that does not exist is ``None``, never NaN."""
-    return {name: _plain(getattr(result, name)) for name in declared(type(result))}
+    found: dict[str, Any] = {}
+    for name, each in declared(type(result)).items():
+        value = _plain(getattr(result, name))
+        found |= {f"{each.prefix}{key}": one for key, one in value.items()} if each.prefix else {name: value}
+    return found
 
 
 def columns_of(result: Any) -> dict[str, Any]:

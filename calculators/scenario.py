@@ -295,8 +295,8 @@ class KvLink:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstTokenTarget:
-    """What the time to the first token must not exceed, and for which share of the requests."""
+class FirstTokenLimit:
+    """What the time to the first token must not exceed."""
 
     ttft_slo_ms: float = number(
         "TTFT target",
@@ -308,6 +308,12 @@ class FirstTokenTarget:
         symbol="T",
         help="Service-level objective for the time from a request's arrival to its first token.",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstTokenTarget(FirstTokenLimit):
+    """For which share of the requests, or for their mean, the limit of the first token holds."""
+
     slo_statistic: str = choice(
         "Target holds for",
         options=("percentile", "mean"),
@@ -348,6 +354,11 @@ class NextTokenTarget:
         step=0.01,
         help="The share of requests that must meet the targets: 0.9 means that nine in ten do.",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceLevels(NextTokenTarget, FirstTokenLimit):
+    """Both limits, and the share of requests that must meet both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -438,7 +449,7 @@ class Machine(Memory, Instance, TypedService):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Targets(NextTokenTarget, FirstTokenTarget):
+class Targets(ServiceLevels, FirstTokenTarget):
     """What their users are promised."""
 
 

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from calculators.decode_pool import Pool, PoolInputs, pool_of
 from calculators.inputs import part_of
-from calculators.scenario import KvLink, Targets
+from calculators.scenario import KvLink, ServiceLevels
 from calculators.service_time import PrefillInputs, prefill_time
 from formulas.closed_form import DomainError
 
@@ -62,7 +62,7 @@ class Latency(ABC):
     def tpot_share_within(self, time_s: float) -> float:
         """Share of the requests whose tokens come within a time each."""
 
-    def attainment(self, targets: Targets) -> float:
+    def attainment(self, targets: ServiceLevels) -> float:
         """Share of the requests that meet both targets, the two times taken as independent."""
         first = self.ttft_share_within(1e-3 * targets.ttft_slo_ms)
         return first * self.tpot_share_within(1e-3 * targets.tpot_slo_ms)
@@ -111,7 +111,7 @@ class System(ABC):
         """Time of one prompt alone [s]."""
         return 1e-3 * prefill_time(part_of(PrefillInputs, self.inputs, service_ms=None)).service_ms
 
-    def goodput(self, targets: Targets) -> float | None:
+    def goodput(self, targets: ServiceLevels) -> float | None:
         """Return the largest rate [requests/s] at which the targets are attained, or ``None`` if no rate is."""
         return _goodput(self, targets.ttft_slo_ms, targets.tpot_slo_ms, targets.attainment)
 
@@ -126,16 +126,20 @@ def _at(system: System, rate: float) -> Latency | None:
 
 @lru_cache(maxsize=1024)
 def _goodput(system: System, ttft_slo_ms: float, tpot_slo_ms: float, attainment: float) -> float | None:
-    targets = Targets(ttft_slo_ms=ttft_slo_ms, tpot_slo_ms=tpot_slo_ms, attainment=attainment)
+    targets = ServiceLevels(ttft_slo_ms=ttft_slo_ms, tpot_slo_ms=tpot_slo_ms, attainment=attainment)
 
     def excess(rate: float) -> float:
         times = system.at(rate)
         return (0.0 if times is None else times.attainment(targets)) - attainment
 
-    low, high = 1e-3 * system.bound, system.bound
-    if excess(low) < 0:
+    low, high = 0.0, 1e-3 * system.bound
+    if excess(high) < 0:
         return None
-    return float(brentq(excess, low, high, xtol=PRECISION * high))
+    while excess(high) >= 0 and high < (1 - PRECISION) * system.bound:
+        low, high = high, min(4 * high, (high + system.bound) / 2)
+    if excess(high) >= 0:
+        return high
+    return float(brentq(excess, low, high, xtol=PRECISION * system.bound))
 
 
 def overtaking_rates(rates: Array, one: Array, other: Array) -> list[float]:

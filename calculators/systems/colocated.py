@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -107,12 +106,13 @@ class ChunkedPrefill(System):
 
     @cached_property
     def _clock(self) -> ServingClock:
-        context = math.ceil(self.pool.context_tokens)
-        longest = self.inputs.prompt_tokens + self.inputs.cached_tokens + self.inputs.output_tokens
-        return clock_of(self.inputs, 2 * self.budget, (context, max(longest, context + 1)))
+        prompt = self.inputs.prompt_tokens
+        contexts = (prompt, prompt + self.inputs.output_tokens)
+        return clock_of(self.inputs, 2 * self.budget, contexts, self.inputs.cached_tokens)
 
     def _mixed(self, sequences: Array, prompt_tokens: Array) -> Array:
-        return self._clock.mixed_s(sequences, self.pool.context_tokens, prompt_tokens, self.inputs.prompt_tokens)
+        context = self.pool.context_tokens - self.inputs.cached_tokens
+        return self._clock.mixed_s(sequences, context, prompt_tokens, self.inputs.prompt_tokens)
 
     def latency(self, rate: float) -> ColocatedLatency:
         """Return the times at a rate [requests/s]."""

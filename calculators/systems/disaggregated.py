@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calculators.inputs import part_of
 from calculators.kv_transfer import Transfer, TransferInputs, route_of, transfer
-from calculators.scenario import Targets
+from calculators.scenario import ServiceLevels
 from calculators.systems.base import Latency, System
 from formulas.closed_form import DomainError
 from formulas.decode_pool import PoolLaw
@@ -112,7 +112,7 @@ class Disaggregated(System):
             rate / self.prefill_instances, self.prefill_s, law, self.pool.lengths_cv2, 1e-3 * moved.mean_ms
         )
 
-    def in_proportion(self, targets: Targets) -> Disaggregated | None:
+    def in_proportion(self, targets: ServiceLevels) -> Disaggregated | None:
         """Return one accelerator's worth of both, split so that either side reaches its own target at the same rate.
 
         ``None`` if one of the sides meets its target at no rate.
@@ -126,7 +126,7 @@ class Disaggregated(System):
         return Disaggregated(self.inputs, one * share, one * (1 - share))
 
 
-def _prefill_goodput(prefill_s: float, targets: Targets) -> float | None:
+def _prefill_goodput(prefill_s: float, targets: ServiceLevels) -> float | None:
     """Return the largest rate of one prefill instance at which enough first tokens are in time."""
     wait_limit = 1e-3 * targets.ttft_slo_ms / prefill_s - 1
     if wait_limit < 0:

@@ -47,3 +47,12 @@ def test_many_steps_at_once_are_those_steps_one_by_one(inputs):
             context += run.steps * sequences
         each = sum(clock(0, 0, sequences, sequences * (600 + k)) for k in range(1000))
         assert total == pytest.approx(each, rel=1e-9)
+
+
+@pytest.mark.parametrize("inputs", INSTANCES, ids=lambda inputs: inputs.model)
+def test_a_cached_prefix_is_attended_to_and_read(inputs):
+    clock = clock_of(inputs, 4000, (512, 2048), cached_tokens=300)
+    for prompt, sequences in ((512, 0), (512, 40), (0, 40)):
+        contents = StepContents(prompt, 300 if prompt else 0, sequences, 900)
+        expected = step_time(step_load(inputs, contents), machine_of(inputs)).total_s
+        assert clock(prompt, 0, sequences, sequences * 600) == pytest.approx(expected, rel=1e-9)
