@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calculators import decode, hardware, home, interference, kv_cache, parallelism, speculative, ttft
+from calculators import decode, experts, hardware, home, interference, kv_cache, parallelism, speculative, ttft
 from calculators.room import Calculator, Room
 
 ROOMS: tuple[Room, ...] = (
@@ -13,6 +13,7 @@ ROOMS: tuple[Room, ...] = (
     decode.ROOM,
     interference.ROOM,
     speculative.ROOM,
+    experts.ROOM,
     hardware.ROOM,
 )
 """Every page, in the order of the navigation; the first is the front page."""

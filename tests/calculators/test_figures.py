@@ -7,6 +7,13 @@ import plotly.graph_objects as go
 import pytest
 
 from calculators import export, plots
+from calculators.experts import curves as experts_curves
+from calculators.experts import figures as experts_figures
+from calculators.experts.check import check as check_experts
+from calculators.experts.compute import ExpertsInputs
+from calculators.experts.compute import compute as compute_experts
+from calculators.experts.ranks import ranks_table
+from calculators.experts.routing import routing_of
 from calculators.hardware import figures as hardware_figures
 from calculators.hardware.tables import HardwareInputs, rooflines
 from calculators.kv_cache import curves as kv_curves
@@ -77,6 +84,24 @@ def speculative_all(**changes):
     yield speculative_figures.sampled_tokens(checked.sampling)
 
 
+def experts_all(**changes):
+    inputs = ExpertsInputs(customers=10_000, **changes)
+    result, routing = compute_experts(inputs), routing_of(inputs)
+    yield experts_figures.share_against_tokens(inputs, result.tokens, experts_curves.read_curves(inputs))
+    if routing is None:
+        return
+    curve = experts_curves.touched_curve(inputs, routing)
+    yield experts_figures.touched_against_tokens(result, curve, even=routing.even)
+    yield experts_figures.load_against_ranks(inputs, ranks_table(inputs, routing))
+    if routing.recorded:
+        steps = experts_curves.step_curve(inputs, routing, result)
+        yield experts_figures.time_against_tokens(inputs, result, steps)
+        yield experts_figures.bytes_against_tokens(result, steps)
+    checked = check_experts(inputs)
+    yield experts_figures.simulated_counts(checked)
+    yield experts_figures.popularity_of_experts(checked)
+
+
 def hardware_all():
     inputs = HardwareInputs()
     lines, _ = rooflines(inputs)
@@ -97,6 +122,10 @@ FIGURES = [
     *speculative_all(draft_cost=0.1, verify_cost=1, acceptance=1),
     *speculative_all(target="gpt-oss-120b", draft_accelerator="dmatrix-corsair", draft_size_b=1.6, acceptance=0),
     *speculative_all(acceptance_curve="1:1.78, 8:3.74", draft_tokens=256, batch=100_000),
+    *experts_all(),
+    *experts_all(model="deepseek-v3", ep=8, tp=4, batch=256),
+    *experts_all(experts=1, experts_per_token=1, tokens=1),
+    *experts_all(model="gpt-oss-120b", zipf_exponent=1.5, tokens=3000, batch=1),
     *hardware_all(),
 ]
 
