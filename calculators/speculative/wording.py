@@ -9,8 +9,8 @@ from calculators.speculative.check import ROWS, SpeculativeCheck
 from calculators.speculative.compute import SpeculativeInputs, SpeculativeResult
 from calculators.speculative.costs import Pair
 from calculators.speculative.machines import Spill
-from formulas.experts import DISTINCT_EXPERTS
-from formulas.speculative import IID_ERROR, THRESHOLD_TOKENS
+from formulas.experts import DISTINCT_EXPERTS, TOKENS_FOR_COVERAGE
+from formulas.speculative import IID_ERROR
 
 ICONS = {
     "pays": ":green[:material/check_circle:]",
@@ -198,7 +198,7 @@ def on_experts(inputs: SpeculativeInputs, pair: Pair | None) -> str:
     values = {"experts": model.experts, "experts_per_token": model.experts_per_token}
     plain = DISTINCT_EXPERTS(**values, tokens=inputs.batch)
     verified = DISTINCT_EXPERTS(**values, tokens=inputs.batch * (inputs.draft_tokens + 1))
-    tokens = THRESHOLD_TOKENS(**values, coverage=0.95)
+    tokens = TOKENS_FOR_COVERAGE(**values, coverage=0.95)
     step = "A step of one token" if inputs.batch == 1 else f"A step of {inputs.batch} tokens"
     return (
         f"{step} touches {short(plain)} of the {model.experts} experts in a layer, verification of "

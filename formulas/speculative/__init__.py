@@ -1,6 +1,5 @@
 """Speculative decoding: what a draft gives, how long it should be, and what measured acceptance says about it."""
 
-from formulas.speculative.coverage import THRESHOLD_TOKENS
 from formulas.speculative.curve import (
     AcceptanceCurve,
     AcceptanceFit,
@@ -44,7 +43,7 @@ from formulas.speculative.rounds import (
 
 __all__ = [
     "ACCEPTED_TOKENS", "BREAK_EVEN_VERIFY_COST", "CERTAIN_SPEEDUP", "CERTAIN_TOKENS_PER_ROUND", "ENDLESS", "IID_ERROR",
-    "OPERATIONS_RATIO", "OPTIMAL_DRAFT_TOKENS", "SPEEDUP", "THRESHOLD_TOKENS", "TOKENS_PER_ROUND", "AcceptanceCurve",
+    "OPERATIONS_RATIO", "OPTIMAL_DRAFT_TOKENS", "SPEEDUP", "TOKENS_PER_ROUND", "AcceptanceCurve",
     "AcceptanceFit", "ImpliedRates", "acceptance_curve", "accepted_by_length", "accepted_distribution",
     "accepted_tokens", "best_by_position", "best_length", "break_even_acceptance", "conditional_rates",
     "fit_acceptance", "implied_rates", "operations_ratio", "optimal_draft_tokens", "optimal_speedup",

@@ -139,7 +139,6 @@ INSIDE = {  # every formula, at a point of its domain
     speculative.CERTAIN_SPEEDUP: {"draft_tokens": 4, "draft_cost": 0.12, "verify_cost": 1.3},
     speculative.OPTIMAL_DRAFT_TOKENS: {"acceptance": 0.8, "draft_cost": 0.11, "verify_cost": 1.3},
     speculative.BREAK_EVEN_VERIFY_COST: {"acceptance": 0.8, "draft_tokens": 4, "draft_cost": 0.11},
-    speculative.THRESHOLD_TOKENS: {"experts": 256, "experts_per_token": 8, "coverage": 0.95},
 }  # fmt: skip
 STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH}  # whole numbers
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)

@@ -15,7 +15,6 @@ from formulas.speculative import (
     IID_ERROR,
     OPERATIONS_RATIO,
     SPEEDUP,
-    THRESHOLD_TOKENS,
     TOKENS_PER_ROUND,
     accepted_tokens,
     operations_ratio,
@@ -170,9 +169,3 @@ def test_arrays_broadcast():
 def test_outside_the_domain_is_a_sentence(call):
     with pytest.raises(DomainError, match=r"\.$"):
         call()
-
-
-def test_tokens_that_touch_nearly_all_experts():
-    """MoESD (arXiv 2505.19645) rounds up: 95 for 8 of 256 experts and a share of 0.95, 23 for 8 of 64."""
-    found = THRESHOLD_TOKENS(experts=np.array([256, 64]), experts_per_token=8, coverage=0.95)
-    np.testing.assert_array_equal(np.ceil(found), [95, 23])
