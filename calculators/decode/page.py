@@ -108,22 +108,12 @@ def simulation() -> None:
     page_kit.data_table(rows_of(checked.rows), "checked")
 
 
-tabs = page_kit.Tabs(
-    [
-        "One step",
-        "Batch",
-        "Several accelerators",
-        "Attention and FFN apart",
-        "Formula",
-        "Check by simulation",
-        "Data",
-        "Sources",
-    ],
-    key="decode-view",
-)
+loaded = ["One step", "Batch"]
+always = ["Several accelerators", "Attention and FFN apart", "Formula", "Check by simulation", "Data", "Sources"]
+tabs = page_kit.Tabs([*(loaded if pool.serves else []), *always], key="decode-view")
 if pool.serves:
     tabs.draw("One step", one_step)
-tabs.draw("Batch", batch)
+    tabs.draw("Batch", batch)
 tabs.draw("Several accelerators", several)
 tabs.draw("Attention and FFN apart", split)
 tabs.draw("Formula", formulas)

@@ -69,7 +69,7 @@ def check(inputs: InterferenceInputs) -> InterferenceCheck:
     result = compute(inputs)
     stable = {key: served for key in WAYS if (served := getattr(result, key)).mean_ttft_ms is not None}
     if not stable:
-        raise DomainError("None of the ways has a steady state to simulate.")
+        raise DomainError("No way to serve has a steady state to simulate.")
     requests = min(inputs.customers, MOST_REQUESTS)
     skipped = requests // 10
     workload = _workload(inputs, requests)

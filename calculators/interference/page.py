@@ -87,13 +87,13 @@ def simulation() -> None:
     page_kit.data_table(rows_of(checked.shares), "shares")
 
 
-labels = ["One step", "Worked example", "Formula", "Check by simulation", "Data", "Sources"]
-loaded = ["First token", "Same accelerators"]
-tabs = page_kit.Tabs([*(loaded if serves else []), *labels], key="interference-view")
+loaded = ["First token", "Same accelerators", "One step"]
+always = ["Worked example", "Formula", "Check by simulation", "Data", "Sources"]
+tabs = page_kit.Tabs([*(loaded if serves else []), *always], key="interference-view")
 if serves:
     tabs.draw("First token", lambda: against_rate("ttft", "Time to first token"))
     tabs.draw("Same accelerators", same_accelerators)
-tabs.draw("One step", one_step)
+    tabs.draw("One step", one_step)
 tabs.draw("Worked example", worked_example)
 tabs.draw("Formula", lambda: page_kit.formulas(explanation.formulas(inputs, result)))
 tabs.draw("Check by simulation", simulation)

@@ -88,7 +88,7 @@ def caption(inputs: InterferenceInputs) -> str:
 def on_one_step(inputs: InterferenceInputs, result: InterferenceResult, context: float) -> str:
     """Return whose tokens are late and by how much, in Markdown."""
     if result.late_ms <= 0:
-        late = "None of them is late."
+        late = "Not one of them is late."
     else:
         late = (
             f"All **{inputs.batch:,}** tokens of the step come **{short(result.late_ms, 'ms')}** later: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,12 +16,14 @@ def formulas(shown: Sequence[ShownFormula]) -> None:
     """Draw each formula, the same with its numbers put in, its symbols, its source and its derivation."""
     if not shown:
         st.caption("Typed in, or outside the domain: there is no formula to show.")
+    seen: Counter[str] = Counter()
     for each in shown:
+        seen[each.form.name] += 1
         with st.container(border=True):
-            _formula(each)
+            _formula(each, seen[each.form.name])
 
 
-def _formula(shown: ShownFormula) -> None:
+def _formula(shown: ShownFormula, time: int) -> None:
     form = shown.form
     st.markdown(f"**{form.name[0].upper()}{form.name[1:]}**")
     values: dict[str, Any] = dict(shown.values)
@@ -35,7 +38,8 @@ def _formula(shown: ShownFormula) -> None:
         st.markdown(shown.remark)
     st.caption(_legend(form))
     if form.derivation:
-        derivation = st.expander("Derivation", key=f"derivation of the {form.name}", on_change="rerun")
+        again = f", {time}" if time > 1 else ""  # the same formula may stand there twice, with other numbers
+        derivation = st.expander("Derivation", key=f"derivation of the {form.name}{again}", on_change="rerun")
         if derivation.open:
             with derivation:
                 for step in form.steps:

@@ -188,9 +188,13 @@ class PoolLaw:
 
         Read off the percentiles at 512 levels; `lengths_cv2` as in :meth:`tpot_from_arrival`.
         """
-        levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
-        times = self.tpot_from_arrival(levels, lengths_cv2)
-        return np.asarray(np.interp(np.asarray(time, dtype=float), times, levels, left=0.0, right=1.0))
+        times = self.tpot_from_arrival((np.arange(_LEVELS) + 0.5) / _LEVELS, lengths_cv2)
+        asked = np.asarray(time, dtype=float)
+        place = np.searchsorted(times, asked, side="right")  # many may be alike, at the step of a full batch
+        inside = np.clip(place, 1, _LEVELS - 1)
+        part = (asked - times[inside - 1]) / np.maximum(times[inside] - times[inside - 1], 1e-300)
+        share = (inside - 0.5 + np.clip(part, 0.0, 1.0)) / _LEVELS
+        return np.where(place == 0, 0.0, np.where(place == _LEVELS, 1.0, share))
 
     def _with_slot_wait(self, levels: Array, lengths_cv2: float) -> Array:
         lengths: Lengths = "random" if lengths_cv2 > _SPREAD else "fixed"

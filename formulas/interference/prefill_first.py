@@ -163,21 +163,28 @@ class PrefillFirst:
         The wait of M/D/1 and the rest of a decode step are independent; the rest is uniform over a step, and nothing
         where no sequence is there.
         """
-        times = np.asarray(time, dtype=float)[..., np.newaxis]
-        load = self.steps.rate * self.prefill_s
-        longest = 2 * self.steps.residual_s / max(1 - self.steps.empty, 1e-12)
+        wait = np.asarray(time, dtype=float) - self.prefill_s
+        idle = 1 - self.steps.rate * self.prefill_s  # of the prompts: those who find none before them
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-        rests = np.concatenate([[0.0], longest * (nodes + 1) / 2])
-        shares = np.concatenate([[self.steps.empty], (1 - self.steps.empty) * weights / 2])
-        waits = (times - self.prefill_s - rests) / self.prefill_s
-        there = waits >= -_ROUNDING
-        later = md1.wait_survival(np.maximum(waits, 0.0), np.full(waits.shape, load))
-        return np.asarray((np.where(there, 1 - later, 0.0) * shares).sum(axis=-1))
+        later = self._waits_within(wait[..., np.newaxis] - self._longest_rest * (nodes + 1) / 2) - idle
+        after_a_rest = idle * np.clip(wait / self._longest_rest, 0.0, 1.0) + np.maximum(later, 0.0) @ (weights / 2)
+        empty = self.steps.empty
+        return np.asarray(empty * self._waits_within(wait) + (1 - empty) * after_a_rest)
+
+    @property
+    def _longest_rest(self) -> float:
+        return 2 * self.steps.residual_s / max(1 - self.steps.empty, 1e-12)
+
+    def _waits_within(self, wait: Array) -> Array:
+        """Share of the prompts that wait at most so long for others [s]; none where the time is negative."""
+        in_services = wait / self.prefill_s
+        load = np.full(np.shape(wait), self.steps.rate * self.prefill_s)
+        share = 1 - md1.wait_survival(np.maximum(in_services, 0.0), load)
+        return np.where(in_services >= -_ROUNDING, share, 0.0)
 
     def ttft_quantile(self, level: ArrayLike) -> Array:
         """Time to first token that a share `level` of the requests do not exceed [s]."""
-        longest = 2 * self.steps.residual_s / max(1 - self.steps.empty, 1e-12)
-        return quantile_of(self.ttft_share_within, level, self.prefill_s, self.prefill_s + longest)
+        return quantile_of(self.ttft_share_within, level, self.prefill_s, self.prefill_s + self._longest_rest)
 
 
 def prefill_first(rate: float, prefill_time: float, tokens: float, step_time: StepTime) -> PrefillFirst:

@@ -23,6 +23,7 @@ from formulas.decode_pool import (
     stationary_law,
 )
 from formulas.montecarlo.confidence import mean_interval
+from formulas.montecarlo.serving import AffineStep, InstanceSettings, Lengths, poisson_workload, simulate
 from tests.formulas import step_by_step
 
 A, B = 6.6e-3, 2.66e-5  # an 8B model on an H100, contexts of about 540 tokens
@@ -222,3 +223,55 @@ def test_batch_quantiles_and_the_empty_pool():
 def test_outside_the_domain_the_answer_is_a_sentence(call, sentence):
     with pytest.raises(DomainError, match=sentence):
         call()
+
+
+def test_under_a_cap_that_is_never_reached_the_law_is_that_without_one():
+    free, capped = stationary_law(200, 64, affine), stationary_law(200, 64, affine, cap=100_000)
+    assert capped.pi.size < 2000
+    assert capped.full == capped.slot_wait() == 0
+    assert capped.mean_batch == pytest.approx(free.mean_batch, rel=1e-12)
+    for level in (0.5, 0.99):
+        assert capped.tpot_quantile(level) == pytest.approx(free.tpot_quantile(level), rel=1e-9)
+
+
+def test_from_the_arrival_the_waits_are_in_it():
+    law = stationary_law(200, 64, affine)
+    assert law.tpot_from_arrival() == pytest.approx(law.mean_tpot + law.boundary_wait / 64, rel=1e-12)
+    assert law.tpot_from_arrival(0.9) == pytest.approx(law.tpot_quantile(0.9) + law.boundary_wait / 64, rel=1e-12)
+    assert law.tpot_from_arrival(None, 1.0) > law.tpot_from_arrival()
+    several = law.tpot_from_arrival([0.5, 0.9, 0.99])
+    assert several.tolist() == [law.tpot_from_arrival(level) for level in (0.5, 0.9, 0.99)]
+    with pytest.raises(DomainError, match="between 0 and 1"):
+        law.tpot_from_arrival([0.5, 1.0])
+
+
+@pytest.mark.parametrize("load", [0.8, 0.9, 0.95])
+def test_waits_for_a_slot_hold_by_events(load):
+    """Where the cap binds: the mean within 1 %, P90 within 4 %, as `tpot_from_arrival` says."""
+    cap = 64
+    rate = load * capacity(63, affine, cap)
+    settings_ = InstanceSettings("decode", AffineStep(A, B), max_batch=cap)
+    served = simulate(poisson_workload(rate, 100_000, Lengths(512), Lengths(64), seed=3), settings_)
+    tpot = served.part(10_000, 95_000).tpot
+    law = stationary_law(rate, 63, affine, cap)
+    assert law.tpot_from_arrival() == pytest.approx(tpot.mean(), rel=0.015)
+    assert law.tpot_from_arrival(0.9) == pytest.approx(np.quantile(tpot, 0.9), rel=0.05)
+
+
+@given(st.floats(0.05, 0.95), st.sampled_from([None, 40, 200]))
+@settings(max_examples=30, deadline=None)
+def test_the_share_within_a_time_undoes_the_percentile(load, cap):
+    law = stationary_law(load * capacity(63, affine, cap), 63, affine, cap)
+    for level in (0.1, 0.5, 0.9, 0.99):
+        time = law.tpot_from_arrival(level)  # several levels share the time of a full batch
+        assert law.share_within(time * (1 - 1e-9)) - 0.01 <= level <= law.share_within(time * (1 + 1e-9)) + 0.01
+    assert law.share_within(0.0) == 0
+    assert law.share_within(1e3) == 1
+
+
+def test_the_largest_rate_counts_the_waits_where_asked():
+    plain = max_rate(0.015, 64, affine, level=0.9)
+    waited = max_rate(0.015, 64, affine, level=0.9, lengths_cv2=0.0)
+    assert waited < plain
+    law = stationary_law(waited, 64, affine)
+    assert law.tpot_from_arrival(0.9) == pytest.approx(0.015, rel=1e-9)

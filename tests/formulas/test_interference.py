@@ -222,3 +222,37 @@ def test_reread_tokens():
 def test_outside_the_domain_the_answer_is_a_sentence(call, sentence):
     with pytest.raises(DomainError, match=sentence):
         call()
+
+
+@pytest.mark.parametrize("rate", [10, 40])
+def test_shares_within_a_time_undo_the_percentiles(rate):
+    for law in (prefill_first(rate, PREFILL, STEPS, plain), chunked(rate, PROMPT, STEPS, mixed, 512)):
+        for level in (0.1, 0.5, 0.9, 0.99):
+            assert law.ttft_share_within(law.ttft_quantile(level)) == pytest.approx(level, abs=1e-6)
+            time = law.tpot_quantile(level)
+            within = law.tpot_share_within(time)
+            assert within == pytest.approx(level, abs=1e-6) or (within == 1 and time == law.longest_s)
+        assert law.ttft_share_within(0.0) == law.tpot_share_within(0.0) == 0
+        several = law.ttft_quantile([0.5, 0.9])
+        assert several == pytest.approx([float(law.ttft_quantile(level)) for level in (0.5, 0.9)], rel=1e-9)
+
+
+def test_the_mean_is_that_of_the_law_of_the_first_token():
+    law = prefill_first(40, PREFILL, STEPS, plain)
+    levels = (np.arange(4000) + 0.5) / 4000
+    assert law.ttft_quantile(levels).mean() == pytest.approx(law.mean_ttft, rel=2e-3)
+    both = chunked(40, PROMPT, STEPS, mixed, 512)
+    assert both.ttft_quantile(levels).mean() == pytest.approx(both.mean_ttft, rel=2e-3)
+
+
+def test_a_guess_of_the_excess_changes_nothing_but_the_time():
+    cold = chunked(30, PROMPT, STEPS, mixed, 512)
+    warm = chunked(30, PROMPT, STEPS, mixed, 512, cold.excess_s)
+    assert warm.mean_tpot == pytest.approx(cold.mean_tpot, rel=1e-3)
+    assert warm.mean_ttft == pytest.approx(cold.mean_ttft, rel=1e-3)
+
+
+def test_prompts_that_ride_for_free_take_nothing():
+    law = chunked(1.0, 1, 10, lambda n, p: 0.01 + 1e-5 * n + 0 * p, 64)
+    assert law.excess_s == 0
+    assert law.tpot_share_within(1.0) == 1
