@@ -12,7 +12,7 @@ import formulas
 from formulas import decode_pool, experts, interference, kv_cache, parallelism, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
-from formulas.queueing import md1
+from formulas.queueing import many_servers, md1
 from formulas.queueing import pollaczek_khinchine as pk
 from tests.formulas.latex_value import sides, value
 
@@ -113,6 +113,14 @@ INSIDE = {  # every formula, at a point of its domain
         "rate": 40, "service_time": 0.0141, "tokens": 63, "fixed_s": 6.6e-3, "slope_s": 2.66e-5,
     },
     interference.REREAD_TOKENS: {"prompt_tokens": 2048, "chunks": 4},
+    many_servers.ROUTED_UTILIZATION: {"rate": 60, "mean_service": 0.1, "servers": 8},
+    many_servers.MMC_MEAN_WAIT: {"wait_probability": 0.4576, "servers": 8, "utilization": 0.8, "mean_service": 0.1},
+    many_servers.MMC_QUANTILE: {
+        "level": 0.99, "wait_probability": 0.4576, "servers": 8, "utilization": 0.8, "mean_service": 0.1,
+    },
+    many_servers.KIMURA_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286, "equal_wait": 0.0152},
+    many_servers.ALLEN_CUNNEEN_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286},
+    many_servers.ROUND_ROBIN_MEAN_WAIT: {"utilization": 0.8, "servers": 8, "cv": 1.3, "mean_service": 0.1},
 }  # fmt: skip
 STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH}  # whole numbers
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)
