@@ -40,7 +40,7 @@ def conjugate_excess(utilization: Any) -> Any:
     0.75643120862617
     """
     rho = np.asarray(utilization, dtype=float)
-    return excess(np.where(rho < 0.5, rho - 1.0 - np.log(rho), _minus_log1p(rho - 1.0)))
+    return excess(np.where(rho < 0.5, rho - 1.0 - np.log(rho), minus_log1p(rho - 1.0)))
 
 
 def excess(level: Any) -> Any:
@@ -64,7 +64,7 @@ def excess(level: Any) -> Any:
     given = np.asarray(level, dtype=float)
     delta = given + np.sqrt(2.0 * given)
     for _ in range(6):
-        delta = delta - (_minus_log1p(delta) - given) * (1.0 + delta) / np.where(delta > 0.0, delta, 1.0)
+        delta = delta - (minus_log1p(delta) - given) * (1.0 + delta) / np.where(delta > 0.0, delta, 1.0)
     return delta if given.ndim else float(delta)
 
 
@@ -98,8 +98,42 @@ def complex_roots(utilization: NDArray[np.float64], branches: int) -> NDArray[np
     return root
 
 
-def _minus_log1p(x: Any) -> Any:
-    """``x - log(1 + x)`` without cancellation at small x: log(1 + x) is 2 atanh(x / (2 + x))."""
+def many_server_roots(utilization: NDArray[np.float64], count: int, servers: int) -> NDArray[np.complex128]:
+    r"""Roots of :math:`u e^{-u} = \rho e^{-\rho} e^{-2\pi i m/c}` outside the unit circle, along a new last axis.
+
+    Parameters
+    ----------
+    utilization
+        Utilizations, in (0, 1) [].
+    count
+        Largest m, from 1; each root stands for itself and its conjugate [].
+    servers
+        Servers c; with one, these are :func:`complex_roots` [].
+
+    Examples
+    --------
+    >>> many_server_roots(np.array([0.8]), 1, 8).round(6)
+    array([[1.886378+1.436088j]])
+    """
+    rho = np.asarray(utilization, dtype=float)[..., np.newaxis]
+    level = rho - np.log(rho) + 2j * np.pi * np.arange(1, count + 1) / servers
+    # Near the branch point u = 1 the left side is a parabola; far from it u is the level and its logarithms.
+    edge = np.sqrt(2.0 * (level - 1.0))
+    far = level + np.log(level + np.log(level))
+    root: NDArray[np.complex128] = np.where(np.abs(level - 1.0) < 2.0, 1.0 + edge + edge**2 / 3.0, far)
+    for _ in range(4):
+        root = root - (root - np.log(root) - level) * root / (root - 1.0)
+    return root
+
+
+def minus_log1p(x: Any) -> Any:
+    """Return ``x - log(1 + x)`` without cancellation at small x: log(1 + x) is 2 atanh(x / (2 + x)).
+
+    Examples
+    --------
+    >>> float(minus_log1p(1e-9)) * 2e18
+    0.99999999933
+    """
     x = np.asarray(x, dtype=float)
     s = x / (2.0 + x)
     square = np.where(np.abs(x) < 0.3, s * s, 0.0)

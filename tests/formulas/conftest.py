@@ -23,3 +23,9 @@ def md1_reference():
 def parallelism_reference():
     """Reference values of pipelines with unequal prompts, and of crossovers."""
     return json.loads((FIXTURES / "parallelism_reference.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def many_servers_reference():
+    """Reference values of many servers, in units of the service time."""
+    return json.loads((FIXTURES / "many_servers_reference.json").read_text())

@@ -12,7 +12,7 @@ import formulas
 from formulas import decode_pool, experts, interference, kv_cache, parallelism, speculative, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
-from formulas.queueing import md1
+from formulas.queueing import many_servers, md1
 from formulas.queueing import pollaczek_khinchine as pk
 from tests.formulas.latex_value import sides, value
 
@@ -139,6 +139,14 @@ INSIDE = {  # every formula, at a point of its domain
     speculative.CERTAIN_SPEEDUP: {"draft_tokens": 4, "draft_cost": 0.12, "verify_cost": 1.3},
     speculative.OPTIMAL_DRAFT_TOKENS: {"acceptance": 0.8, "draft_cost": 0.11, "verify_cost": 1.3},
     speculative.BREAK_EVEN_VERIFY_COST: {"acceptance": 0.8, "draft_tokens": 4, "draft_cost": 0.11},
+    many_servers.ROUTED_UTILIZATION: {"rate": 60, "mean_service": 0.1, "servers": 8},
+    many_servers.MMC_MEAN_WAIT: {"wait_probability": 0.4576, "servers": 8, "utilization": 0.8, "mean_service": 0.1},
+    many_servers.MMC_QUANTILE: {
+        "level": 0.99, "wait_probability": 0.4576, "servers": 8, "utilization": 0.8, "mean_service": 0.1,
+    },
+    many_servers.KIMURA_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286, "equal_wait": 0.0152},
+    many_servers.ALLEN_CUNNEEN_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286},
+    many_servers.ROUND_ROBIN_MEAN_WAIT: {"utilization": 0.8, "servers": 8, "cv": 1.3, "mean_service": 0.1},
 }  # fmt: skip
 STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH}  # whole numbers
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)
