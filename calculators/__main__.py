@@ -245,6 +245,8 @@ def _is_table(value: object) -> bool:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {outputs.readable(each)}" for name, each in value.items())
     return ", ".join(map(outputs.readable, value)) if isinstance(value, list) else outputs.readable(value)
 
 

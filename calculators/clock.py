@@ -90,26 +90,25 @@ class ServingClock:
         """
         before = (whole_prompt - prompt_tokens) / 2
         tokens, context_sum = prompt_tokens + sequences, sequences * context_tokens
-        counts, prompts, weights, collectives = self._tables
+        prompts, weights, collectives = self._tables
         compute = (
-            np.interp(prompt_tokens, counts, prompts)
+            _read(prompts, prompt_tokens)
             + self.compute_pair_s * prompt_tokens * before
             + self.compute_sequence_s * sequences
             + self.compute_context_s * context_sum
         )
         memory = (
-            np.interp(tokens, counts, weights)
+            _read(weights, tokens)
             + (self.memory_cached_s * np.maximum(before, 0.0) + self.prefix_s) * (prompt_tokens > 0)
             + self.memory_sequence_s * sequences
             + self.memory_context_s * context_sum
             + self.memory_token_s * tokens
         )
-        return np.asarray(np.maximum(compute, memory) + np.interp(tokens, counts, collectives) + self.overhead_s)
+        return np.asarray(np.maximum(compute, memory) + _read(collectives, tokens) + self.overhead_s)
 
     @cached_property
-    def _tables(self) -> tuple[Array, Array, Array, Array]:
-        counts = np.arange(len(self.weights_s), dtype=float)
-        return counts, *map(np.asarray, (self.compute_prompt_s, self.weights_s, self.collectives_s))  # type: ignore[return-value]
+    def _tables(self) -> tuple[Array, Array, Array]:
+        return np.array(self.compute_prompt_s), np.array(self.weights_s), np.array(self.collectives_s)
 
     def decode_run(self, decoding: int, context_sum: int, steps: int) -> Run:
         """Return decode steps of one batch, as many as the same side of the roofline bounds."""
@@ -125,6 +124,12 @@ class ServingClock:
         if faster > growth:
             steps = min(steps, floor((first - other) / (faster - growth)) + 1)
         return Run(first + rest, growth, steps)
+
+
+def _read(table: Array, at: Array) -> Array:
+    """Return a table's values between its whole numbers, by straight lines: what numpy.interp does for any table."""
+    low = np.minimum(at.astype(int), table.size - 2)
+    return np.asarray(table[low] + (at - low) * (table[low + 1] - table[low]))
 
 
 def clock_of(inputs: MachineInputs, tokens: int, contexts: tuple[int, int], cached_tokens: int = 0) -> ServingClock:

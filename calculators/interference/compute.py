@@ -22,7 +22,7 @@ from formulas import interference as forms
 LEVELS = {"p90": 0.9, "p99": 0.99}
 """The percentiles of every way to serve, by the beginning of their key."""
 
-CROWDED = 0.9
+CROWDED = 0.8
 """Share of the slots from which the mean batch is too large for forms that do not know of memory."""
 
 
@@ -202,8 +202,8 @@ def _remarks(inputs: InterferenceInputs, system: PrefillFirst, chunked: ChunkedP
     times = system.at(inputs.rate) if pool.serves else None
     if times is not None and pool.slots is not None and times.mean_batch > CROWDED * pool.slots:
         found.append(
-            f"Prefill first would have {readable(times.mean_batch, 4)} sequences at once on average, and memory holds "
-            f"{pool.slots:,}: the forms of colocated serving leave that limit out."
+            f"Prefill first has {readable(times.mean_batch, 4)} sequences at once on average, and memory holds {pool.slots:,}: the "
+            "forms of colocated serving leave out that some prompts wait for room."
         )
     if pool.serves and chunked.at(inputs.rate) is None and inputs.rate < chunked.bound:
         found.append(

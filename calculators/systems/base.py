@@ -19,8 +19,11 @@ from formulas.closed_form import DomainError
 
 Array = NDArray[np.float64]
 
-PRECISION = 1e-4
+PRECISION = 3e-4
 """Of a largest rate, relative to the capacity."""
+
+LOWEST = 1e-3
+"""Share of the capacity below which no rate is worth looking for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,13 +135,17 @@ def _goodput(system: System, ttft_slo_ms: float, tpot_slo_ms: float, attainment:
         times = system.at(rate)
         return (0.0 if times is None else times.attainment(targets)) - attainment
 
-    low, high = 0.0, 1e-3 * system.bound
-    if excess(high) < 0:
-        return None
-    while excess(high) >= 0 and high < (1 - PRECISION) * system.bound:
-        low, high = high, min(4 * high, (high + system.bound) / 2)
-    if excess(high) >= 0:
-        return high
+    low, high = 0.0, 0.3 * system.bound
+    while excess(high) < 0:
+        if high < LOWEST * system.bound:
+            return None
+        low, high = high, high / 4
+    if low:
+        return float(brentq(excess, high, low, xtol=PRECISION * system.bound))
+    while excess(high) >= 0:
+        if high > (1 - PRECISION) * system.bound:
+            return high
+        low, high = high, (high + system.bound) / 2
     return float(brentq(excess, low, high, xtol=PRECISION * system.bound))
 
 

@@ -75,7 +75,7 @@ class PrefillFirst(System):
     def latency(self, rate: float) -> ColocatedLatency:
         """Return the times at a rate [requests/s]."""
         pool = self.pool
-        return ColocatedLatency(forms.prefill_first(rate, self.prefill_s, pool.steps, pool.step_time))
+        return _within_memory(self, forms.prefill_first(rate, self.prefill_s, pool.steps, pool.step_time))
 
 
 @dataclass(frozen=True)
@@ -119,4 +119,11 @@ class ChunkedPrefill(System):
         if rate >= self.bound:
             raise DomainError("Prompts arrive at least as fast as full steps take them.")
         law = forms.chunked(rate, self.inputs.prompt_tokens, self.pool.steps, self._mixed, self.budget)
-        return ColocatedLatency(law)
+        return _within_memory(self, law)
+
+
+def _within_memory(system: System, law: forms.PrefillFirst | forms.Chunked) -> ColocatedLatency:
+    """Return the times, where memory holds the mean batch: the forms know of no limit, and beyond it none is steady."""
+    if law.mean_batch >= (system.pool.slots or 0):
+        raise DomainError("The batch would be more than memory holds.")
+    return ColocatedLatency(law)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calculators.decode_pool import Pool, pool_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import Transfer, TransferInputs, route_of, transfer
 from calculators.scenario import ServiceLevels
-from calculators.systems.base import Latency, System
+from calculators.systems.base import Latency, ServingInputs, System
 from formulas.closed_form import DomainError
 from formulas.decode_pool import PoolLaw
 from formulas.queueing import md1
@@ -77,10 +79,13 @@ class Disaggregated(System):
     ----------
     prefill_instances, decode_instances
         How many of each stand behind the rate; fractions stand for a part of a larger pool. Requests are spread at random.
+    decode_inputs
+        The decode instances, where they differ from those of prefill in chip or tensor degree.
     """
 
     prefill_instances: float = 1.0
     decode_instances: float = 1.0
+    decode_inputs: ServingInputs | None = None
 
     name = "Disaggregated"
     key = "disaggregated"
@@ -88,7 +93,13 @@ class Disaggregated(System):
     @property
     def accelerators(self) -> float:
         """Accelerators of both sides."""
-        return self.inputs.tp * (self.prefill_instances + self.decode_instances)
+        decode_tp = self.inputs.tp if self.decode_inputs is None else self.decode_inputs.tp
+        return self.inputs.tp * self.prefill_instances + decode_tp * self.decode_instances
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The decode pool of one decode instance."""
+        return pool_of(self.inputs if self.decode_inputs is None else self.decode_inputs)
 
     @property
     def bound(self) -> float:
@@ -117,7 +128,7 @@ class Disaggregated(System):
 
         ``None`` if one of the sides meets its target at no rate.
         """
-        prefill = _prefill_goodput(self.prefill_s, targets)
+        prefill = prefill_goodput(self.prefill_s, targets)
         decode = self.pool.max_rate(targets.tpot_slo_ms, targets.attainment)
         if not prefill or not decode:
             return None
@@ -126,7 +137,7 @@ class Disaggregated(System):
         return Disaggregated(self.inputs, one * share, one * (1 - share))
 
 
-def _prefill_goodput(prefill_s: float, targets: ServiceLevels) -> float | None:
+def prefill_goodput(prefill_s: float, targets: ServiceLevels) -> float | None:
     """Return the largest rate of one prefill instance at which enough first tokens are in time."""
     wait_limit = 1e-3 * targets.ttft_slo_ms / prefill_s - 1
     if wait_limit < 0:

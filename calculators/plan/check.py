@@ -1,0 +1,124 @@
+"""The simulation beside the plan: the recommended deployment, from step to step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from calculators.checks import ComparedFigure, compared
+from calculators.clock import ServingClock, clock_of
+from calculators.inputs import part_of
+from calculators.kv_transfer import TransferInputs, route_of
+from calculators.memory import moved_bytes
+from calculators.outputs import output
+from calculators.plan.compute import PlanInputs, compute, deployments_of
+from calculators.plan.deployments import Deployment
+from calculators.systems import ServingInputs
+from formulas.closed_form import DomainError
+from formulas.montecarlo.serving import (
+    InstanceSettings,
+    KvLink,
+    Lengths,
+    Served,
+    Workload,
+    poisson_workload,
+    simulate,
+    simulate_disaggregated,
+)
+from hardware_db import models
+
+MOST_REQUESTS = 60_000
+"""Requests of a check, however many are asked for: some seconds."""
+
+LONGEST = 32
+"""Output lengths of the simulation are cut at so many times the mean."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCheck:
+    """The simulated deployment beside the prediction."""
+
+    customers: int = output("Requests simulated")
+    warm_up: int = output("of which at either end, not counted")
+    seed: int = output("Seed")
+    attainment: float = output("Attainment simulated")
+    attainment_low: float = output("Interval from")
+    attainment_high: float = output("to")
+    predicted_attainment: float = output("Attainment predicted")
+    holds: bool = output("Targets hold in the simulation")
+    rows: tuple[ComparedFigure, ...] = output("Figures")
+
+
+def check(inputs: PlanInputs) -> PlanCheck:
+    """Simulate the recommended deployment and set the prediction beside it.
+
+    Raises
+    ------
+    DomainError
+        If there is no plan.
+    InputsError
+        As for :func:`~calculators.plan.compute.compute`.
+    """
+    result = compute(inputs)
+    best = next(iter(deployments_of(inputs).values()), None)
+    if best is None or result.predicted is None:
+        raise DomainError("There is no plan to simulate.")
+    requests = min(inputs.customers, MOST_REQUESTS)
+    skipped = requests // 10
+    counted = slice(skipped, requests - skipped // 2)
+    served = _simulated(inputs, best, requests, inputs.rate, best.prefill.instances)
+    share = served.part(counted.start, counted.stop).attainment(1e-3 * inputs.ttft_slo_ms, 1e-3 * inputs.tpot_slo_ms)
+    if best.kind != "disaggregated" and best.prefill.instances > 1:
+        served = _simulated(inputs, best, requests, best.rate, 1)
+    served = served.part(counted.start, counted.stop)
+    ttft, tpot = served.ttft_estimates(), served.tpot_estimates()
+    rows = [
+        compared(f"{name} {what.upper()}", getattr(result.predicted, f"{name.lower()}_{what}_ms"), found[name], 1e3)
+        for what, found in (("ttft", ttft), ("tpot", tpot))
+        for name in ("P50", "P90", "P99")
+    ]
+    return PlanCheck(
+        customers=requests,
+        warm_up=skipped + skipped // 2,
+        seed=inputs.seed,
+        attainment=share.estimate,
+        attainment_low=share.low,
+        attainment_high=share.high,
+        predicted_attainment=result.predicted.attainment,
+        holds=share.estimate >= inputs.attainment,
+        rows=tuple(rows),
+    )
+
+
+def _simulated(inputs: PlanInputs, plan: Deployment, requests: int, rate: float, instances: int) -> Served:
+    """Simulate the deployment; colocated, so many of its instances at a rate [requests/s]."""
+    outputs = Lengths(inputs.output_tokens, inputs.output_cv, LONGEST * inputs.output_tokens)
+    workload = poisson_workload(rate, requests, Lengths(inputs.prompt_tokens), outputs, inputs.seed)
+    slots = plan.system.pool.slots
+    first = _clock(inputs, plan.system.inputs, plan, workload)
+    if plan.kind != "disaggregated":
+        budget = plan.chunk_tokens
+        settings = (
+            InstanceSettings("prefill-first", first, max_batch=slots)
+            if budget is None
+            else InstanceSettings("chunked", first, max_batch=slots, chunk_tokens=budget)
+        )
+        return simulate(workload, settings, instances)
+    decode_inputs = getattr(plan.system, "decode_inputs", None) or plan.system.inputs
+    decode = _clock(inputs, decode_inputs, plan, workload)
+    route = route_of(part_of(TransferInputs, inputs))
+    each = float(moved_bytes(models()[inputs.model], inputs.prompt_tokens + inputs.cached_tokens, inputs.kv_dtype))
+    bandwidth = route.bytes_s * inputs.links_used * inputs.link_efficiency
+    link = KvLink(each / inputs.prompt_tokens, bandwidth, route.latency_s)
+    return simulate_disaggregated(
+        workload,
+        InstanceSettings("prefill", first),
+        InstanceSettings("decode", decode, max_batch=slots),
+        (plan.prefill.instances, plan.decode.instances),
+        link,
+    )
+
+
+def _clock(inputs: PlanInputs, machine: ServingInputs, plan: Deployment, workload: Workload) -> ServingClock:
+    prompt = inputs.prompt_tokens
+    most = max(prompt, plan.chunk_tokens or 0) + min(plan.system.pool.slots or 1, len(workload))
+    return clock_of(machine, most, (prompt, prompt + inputs.output_tokens), inputs.cached_tokens)

@@ -1,0 +1,255 @@
+"""Inputs to result: from a workload and its targets to a deployment, its cost, and whether to disaggregate.
+
+Lecture, sections 1, 3, 5, 6 and 9; DistServe, section 4. No Streamlit, no Plotly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from calculators.decode_pool import PoolInputs
+from calculators.inputs import integer, number, part_of, same_as
+from calculators.outputs import output, readable, short
+from calculators.plan.costs import Costs, costs_of, price_of
+from calculators.plan.deployments import Deployment, Refused, Side, candidates
+from calculators.plan.reasons import Compared, Reason, reasons
+from calculators.remarks import hardware_remarks
+from calculators.scenario import (
+    Assumptions,
+    Hardware,
+    Interconnect,
+    KvLink,
+    Memory,
+    Output,
+    Prompt,
+    ServiceLevels,
+    Simulation,
+    Traffic,
+)
+from calculators.systems import Disaggregated, ServingInputs
+
+LEVELS = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+KINDS = {"prefill_first": "prefill first", "chunked": "chunked prefill", "disaggregated": "disaggregated"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanInputs(
+    Simulation, ServiceLevels, KvLink, Assumptions, Memory, Interconnect, Hardware, Output, Prompt, Traffic
+):
+    """The workload, the model and chip, the targets, the price, and how many accelerators there are.
+
+    The tensor degree is none of them: the plan finds it.
+    """
+
+    output_cv: float = same_as(PoolInputs, "output_cv")
+
+    price_per_hour: float | None = number(
+        "Price of an accelerator",
+        unit="US$/h",
+        low=0.001,
+        high=10_000,
+        default=None,
+        step=0.1,
+        empty="as seen on the market",
+        help="What an hour of one accelerator costs. Leave it empty to take the middle of the prices in the database.",
+    )
+    most_gpus: int | None = integer(
+        "Accelerators at hand",
+        low=1,
+        high=1_000_000,
+        default=None,
+        step=8,
+        empty="as many as it takes",
+        help="How many accelerators there are at most. Leave it empty to plan without a limit.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommendation:
+    """One deployment and its cost."""
+
+    kind: str = output("Kind", "", "prefill_first, chunked or disaggregated")
+    prefill: Side = output("Prefill")
+    decode: Side = output("Decode", "", "Colocated, the same instances as prefill")
+    chunk_tokens: int | None = output("Token budget of a step", "tokens", "For chunked prefill")
+    gpus: int = output("Accelerators")
+    cost_per_hour: float | None = output("Cost", "US$/h")
+    cost_per_million_input_tokens: float | None = output("Cost of a million input tokens", "US$")
+    cost_per_million_output_tokens: float | None = output("Cost of a million output tokens", "US$")
+    attainment: float = output("Attainment", "", "At the rate asked for")
+    highest_rate: float = output("Highest rate in target", "requests/s", "All instances together")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predicted:
+    """The times of the recommended deployment at the rate asked for."""
+
+    p50_ttft_ms: float = output("P50 TTFT", "ms")
+    p90_ttft_ms: float = output("P90 TTFT", "ms")
+    p99_ttft_ms: float = output("P99 TTFT", "ms")
+    p50_tpot_ms: float = output("P50 TPOT", "ms")
+    p90_tpot_ms: float = output("P90 TPOT", "ms")
+    p99_tpot_ms: float = output("P99 TPOT", "ms")
+    attainment: float = output("Attainment")
+    mean_batch: float = output("Mean batch of an instance", "sequences")
+    slots: int | None = output("Slots of an instance", "sequences")
+    kv_gbit_s: float | None = output("Cache over the link", "Gbit/s", "Disaggregated")
+    link_utilization: float | None = output("Utilization of the link", "", "Disaggregated")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanResult:
+    """The answer."""
+
+    recommendation: Recommendation | None = output("Recommendation")
+    predicted: Predicted | None = output("Predicted")
+    binding: str | None = output("Binds first", "", "ttft, tpot, memory or link")
+    headroom: float | None = output("Headroom", "", "How much more it takes within the targets, as a share of the rate")
+    disaggregate: bool | None = output(
+        "Disaggregate", "", "Whether that takes fewer accelerators than the best colocated way"
+    )
+    verdict: str = output("Verdict", "", "meets, too_few_accelerators, too_slow_unloaded or does_not_fit")
+    reasons: tuple[Reason, ...] = output("Reasons")
+    alternatives: tuple[Recommendation, ...] = output("Alternatives")
+    refused: tuple[Refused, ...] = output("Degrees that do not serve")
+    price_per_hour: float | None = output("Price of an accelerator", "US$/h")
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know before using the figures."""
+        return self.remarks
+
+
+def compute(inputs: PlanInputs) -> PlanResult:
+    """Return the deployment with the fewest accelerators that keeps the targets, and what stands beside it.
+
+    Raises
+    ------
+    InputsError
+        If the accelerator does not have the data type.
+    """
+    shared, targets = part_of(ServingInputs, inputs, tp=1), part_of(ServiceLevels, inputs)
+    found, refused = candidates(shared, targets, inputs.rate)
+    best = _best_of_each(found)
+    price = price_of(inputs.accelerator, inputs.price_per_hour)
+    ranked = [_recommendation(inputs, targets, each, price) for each in best.values()]
+    chosen = next(iter(best.values()), None)
+    apart, colocated = best.get("disaggregated"), _first_colocated(best)
+    return PlanResult(
+        recommendation=ranked[0] if ranked else None,
+        predicted=None if chosen is None else _predicted(inputs, chosen),
+        binding=None if chosen is None else _binding(chosen, targets),
+        headroom=None if chosen is None else chosen.can_take(targets) / inputs.rate - 1,
+        disaggregate=None if not best else apart is not None and (colocated is None or apart.gpus < colocated.gpus),
+        verdict=_verdict(inputs, ranked, refused),
+        reasons=tuple(reasons(Compared(shared, targets, inputs.rate, colocated, apart))),
+        alternatives=tuple(ranked[1:]),
+        refused=tuple(refused),
+        price_per_hour=price,
+        remarks=(*_remarks(inputs, price, ranked), *_chip_remarks(inputs)),
+    )
+
+
+def deployments_of(inputs: PlanInputs) -> dict[str, Deployment]:
+    """Return the best deployment of each kind, the fewest accelerators first."""
+    shared, targets = part_of(ServingInputs, inputs, tp=1), part_of(ServiceLevels, inputs)
+    return _best_of_each(candidates(shared, targets, inputs.rate)[0])
+
+
+def _best_of_each(found: list[Deployment]) -> dict[str, Deployment]:
+    best: dict[str, Deployment] = {}
+    for each in found:
+        best.setdefault(each.kind, each)
+    return best
+
+
+def _first_colocated(best: dict[str, Deployment]) -> Deployment | None:
+    return next((each for kind, each in best.items() if kind != "disaggregated"), None)
+
+
+def _recommendation(
+    inputs: PlanInputs, targets: ServiceLevels, deployment: Deployment, price: float | None
+) -> Recommendation:
+    costs: Costs = costs_of(deployment, price, inputs.rate, inputs, inputs)
+    times = deployment.latency
+    return Recommendation(
+        kind=deployment.kind,
+        prefill=deployment.prefill,
+        decode=deployment.decode,
+        chunk_tokens=deployment.chunk_tokens,
+        gpus=deployment.gpus,
+        cost_per_hour=costs.per_hour,
+        cost_per_million_input_tokens=costs.per_million_input,
+        cost_per_million_output_tokens=costs.per_million_output,
+        attainment=times.attainment(targets) if times else 0.0,
+        highest_rate=deployment.can_take(targets),
+    )
+
+
+def _predicted(inputs: PlanInputs, deployment: Deployment) -> Predicted | None:
+    times = deployment.latency
+    if times is None:
+        return None
+    levels = list(LEVELS.values())
+    ttft, tpot = 1e3 * times.ttft_quantile_s(levels), 1e3 * times.tpot_quantile_s(levels)
+    moved = deployment.system.hand_off(inputs.rate) if isinstance(deployment.system, Disaggregated) else None
+    figures: dict[str, Any] = {f"{key}_ttft_ms": float(each) for key, each in zip(LEVELS, ttft, strict=True)}
+    figures |= {f"{key}_tpot_ms": float(each) for key, each in zip(LEVELS, tpot, strict=True)}
+    return Predicted(
+        **figures,
+        attainment=times.attainment(part_of(ServiceLevels, inputs)),
+        mean_batch=times.mean_batch,
+        slots=deployment.system.pool.slots,
+        kv_gbit_s=None if moved is None else 8 * moved.required_gb_s,
+        link_utilization=None if moved is None else moved.utilization,
+    )
+
+
+def _binding(deployment: Deployment, targets: ServiceLevels) -> str:
+    """Return what gives way first when the rate grows to what the deployment takes."""
+    sets = deployment.decode.instances if deployment.kind != "disaggregated" else 1
+    beyond = 1.02 * deployment.can_take(targets) / sets
+    if isinstance(deployment.system, Disaggregated) and deployment.system.hand_off(beyond).mean_ms is None:
+        return "link"
+    times = deployment.system.at(beyond)
+    slots = deployment.system.pool.slots or 1
+    if times is None or times.mean_batch > CROWDED * slots:
+        return "memory"
+    first = times.ttft_share_within(1e-3 * targets.ttft_slo_ms)
+    return "ttft" if first <= times.tpot_share_within(1e-3 * targets.tpot_slo_ms) else "tpot"
+
+
+CROWDED = 0.8
+"""Share of the slots from which a batch is said to be bound by memory."""
+
+
+def _verdict(inputs: PlanInputs, ranked: list[Recommendation], refused: list[Refused]) -> str:
+    if not ranked:
+        slow = any("no rate meets" in each.reason for each in refused)
+        return "too_slow_unloaded" if slow else "does_not_fit"
+    return "too_few_accelerators" if inputs.most_gpus is not None and ranked[0].gpus > inputs.most_gpus else "meets"
+
+
+def _remarks(inputs: PlanInputs, price: float | None, ranked: list[Recommendation]) -> tuple[str, ...]:
+    found = []
+    if price is None:
+        found.append(f"No price of {inputs.accelerator} is known; type one in to see what the plan costs.")
+    if inputs.most_gpus is not None and ranked and ranked[0].gpus > inputs.most_gpus:
+        best = ranked[0]
+        found.append(
+            f"{inputs.most_gpus:,} accelerators are too few: {best.gpus:,} are needed for {readable(inputs.rate)} requests/s. So "
+            f"many would take about {short(inputs.most_gpus / best.gpus * best.highest_rate)} requests/s."
+        )
+    if inputs.output_cv > 0:
+        found.append(
+            "Output lengths that spread: of the colocated ways the forms know the mean length alone; check the plan by simulation."
+        )
+    return tuple(found)
+
+
+def _chip_remarks(inputs: PlanInputs) -> tuple[str, ...]:
+    context = inputs.prompt_tokens + inputs.cached_tokens + inputs.output_tokens
+    return hardware_remarks(part_of(ServingInputs, inputs, tp=1), context)

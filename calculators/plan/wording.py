@@ -1,0 +1,177 @@
+"""The answer in a sentence and four numbers, and what the tables say."""
+
+from __future__ import annotations
+
+from calculators import checks
+from calculators.outputs import apart, readable, short
+from calculators.plan.check import PlanCheck
+from calculators.plan.compute import KINDS, PlanInputs, PlanResult, Recommendation
+from calculators.plan.reasons import Reason
+
+ICONS = {
+    "meets": ":green[:material/check_circle:]",
+    "too_few_accelerators": ":orange[:material/warning:]",
+    "too_slow_unloaded": ":red[:material/hourglass_disabled:]",
+    "does_not_fit": ":red[:material/memory_alt:]",
+}
+
+BINDS = {
+    "ttft": "the time to the first token",
+    "tpot": "the time per output token",
+    "memory": "memory",
+    "link": "the link between the pools",
+}
+
+
+def answer(inputs: PlanInputs, result: PlanResult) -> str:
+    """Return the answer to the page's question, in Markdown, with its icon in front."""
+    return f"{ICONS[result.verdict]} {_sentence(inputs, result)}"
+
+
+def _sentence(inputs: PlanInputs, result: PlanResult) -> str:
+    rate = f"{readable(inputs.rate)} requests/s"
+    if result.verdict == "does_not_fit":
+        return (
+            f"{inputs.model} in {inputs.weight_dtype} does not fit on {inputs.accelerator}: no tensor degree up to 8 holds the "
+            "weights, the reserve and one request. A smaller format, or an accelerator with more memory, does."
+        )
+    if result.verdict == "too_slow_unloaded" or result.recommendation is None:
+        return (
+            f"Even idle, no arrangement of {inputs.accelerator} brings the first token in {readable(inputs.ttft_slo_ms)} ms and each "
+            f"next one in {readable(inputs.tpot_slo_ms)} ms: more replicas do not help. {_lever(result)}"
+        )
+    best = result.recommendation
+    cost = "" if best.cost_per_hour is None else f", about **${readable(best.cost_per_hour, 3)} an hour**"
+    few = ""
+    if result.verdict == "too_few_accelerators":
+        few = f" More than the {readable(inputs.most_gpus)} at hand."
+    return (
+        f"Use **{best.gpus:,} × {inputs.accelerator}**: {described(best)}{cost}. At {rate} "
+        f"**{apart(100 * best.attainment, 100 * inputs.attainment)} %** of the requests meet both targets, with "
+        f"{short(100 * (result.headroom or 0))} % of headroom.{few}"
+    )
+
+
+def described(plan: Recommendation) -> str:
+    """Return a deployment in words."""
+    if plan.kind != "disaggregated":
+        budget = f" of {plan.chunk_tokens:,} tokens a step" if plan.chunk_tokens else ""
+        return f"{_instances(plan.prefill.instances, plan.prefill.tp)} with {KINDS[plan.kind]}{budget}"
+    return (
+        f"{_instances(plan.prefill.instances, plan.prefill.tp)} for prefill and "
+        f"{_instances(plan.decode.instances, plan.decode.tp)} for decode"
+    )
+
+
+def _instances(count: int, tp: int) -> str:
+    return f"{count:,} instance{'s' * (count > 1)} of {tp}"
+
+
+def _lever(result: PlanResult) -> str:
+    slow = next((each.reason for each in reversed(result.refused) if "no rate meets" in each.reason), "")
+    return f"At the largest degree, {slow.split(': ', 1)[1]}." if slow else "A faster chip or a smaller format would."
+
+
+def metrics(inputs: PlanInputs, result: PlanResult) -> list[tuple[str, str, str]]:
+    """Return label, value and explanation of the four numbers under the sentence."""
+    best, times = result.recommendation, result.predicted
+    output_cost = None if best is None else best.cost_per_million_output_tokens
+    input_cost = None if best is None else best.cost_per_million_input_tokens
+    return [
+        ("Accelerators", readable(None if best is None else best.gpus), "Of the recommended deployment."),
+        (
+            "P90 first token",
+            short(None if times is None else times.p90_ttft_ms, "ms"),
+            f"Time to first token, predicted; the target is {readable(inputs.ttft_slo_ms)} ms.",
+        ),
+        (
+            "P90 next tokens",
+            short(None if times is None else times.p90_tpot_ms, "ms"),
+            f"Time per output token, predicted; the target is {readable(inputs.tpot_slo_ms)} ms.",
+        ),
+        (
+            "A million tokens in, out",
+            "–" if input_cost is None or output_cost is None else f"${input_cost:.2f}, ${output_cost:.2f}",
+            "At this rate, each side bearing its own accelerators or its share of the time of shared ones.",
+        ),
+    ]
+
+
+def basis(inputs: PlanInputs) -> str:
+    """Return in a sentence what the answer rests on."""
+    return (
+        "Closed forms of prefill first, chunked prefill and disaggregated pools at tensor degrees 1, 2, 4 and 8, requests spread "
+        f"at random over the instances; the fewest accelerators win. Step times by the set *{inputs.assumptions}*. Check the plan "
+        "by simulation before you buy."
+    )
+
+
+def on_disaggregation(result: PlanResult) -> str:
+    """Return the verdict on disaggregating, in Markdown."""
+    if result.disaggregate is None:
+        return "There is nothing to compare: no deployment meets the targets."
+    sides = [each.side for each in result.reasons]
+    weighed = f"{sides.count('for')} reasons speak for it, {sides.count('against')} against."
+    verdict = (
+        "**Disaggregate**: it takes fewer accelerators than the best colocated way."
+        if result.disaggregate
+        else "**Do not disaggregate**: the best colocated way takes as few accelerators, or fewer."
+    )
+    return f"{verdict} {weighed} Each has its own number for this scenario."
+
+
+def reasons_table(reasons: tuple[Reason, ...]) -> dict[str, list[object]]:
+    """Return the reasons by column title."""
+    return {
+        "Reason": [each.reason for each in reasons],
+        "Speaks": [each.side for each in reasons],
+        "Number": [f"{short(each.number)} {each.unit}" for each in reasons],
+        "In words": [each.sentence for each in reasons],
+    }
+
+
+def deployments_table(plans: list[Recommendation]) -> dict[str, list[object]]:
+    """Return deployments by column title, the recommended one first."""
+    return {
+        "Deployment": [described(each) for each in plans],
+        "Kind": [KINDS[each.kind] for each in plans],
+        "Accelerators": [each.gpus for each in plans],
+        "Cost (US$/h)": [each.cost_per_hour for each in plans],
+        "Million tokens in (US$)": [each.cost_per_million_input_tokens for each in plans],
+        "Million tokens out (US$)": [each.cost_per_million_output_tokens for each in plans],
+        "Attainment": [each.attainment for each in plans],
+        "Takes at most (requests/s)": [each.highest_rate for each in plans],
+    }
+
+
+def on_binding(result: PlanResult) -> str:
+    """Return what binds first and how much is left, in Markdown."""
+    if result.binding is None:
+        return ""
+    return (
+        f"What gives way first as the rate grows is **{BINDS[result.binding]}**, {short(100 * (result.headroom or 0))} % above the "
+        "rate asked for."
+    )
+
+
+def agreement(check: PlanCheck) -> str:
+    """Return in plain words what the simulation says of the plan, in Markdown."""
+    verdict = (
+        "**The targets hold in the simulation**" if check.holds else "**The targets do not hold in the simulation**"
+    )
+    return (
+        f"{verdict}: {100 * check.attainment:.2f} % of the requests meet both ({100 * check.attainment_low:.2f} to "
+        f"{100 * check.attainment_high:.2f} %), where {100 * check.predicted_attainment:.2f} % were predicted. The whole deployment "
+        "is simulated, with a router that sends each request to the instance with the fewest; the prediction takes any instance "
+        "at random, and so errs on the safe side. The table holds the formulas against the simulation: colocated, one instance "
+        f"at its share of the rate. {checks.largest_difference(check.rows)} {check.customers:,} requests, {check.warm_up:,} at "
+        f"either end left out; seed {check.seed}."
+    )
+
+
+def caption(inputs: PlanInputs) -> str:
+    """Return for which scenario a figure is, in plain text."""
+    return (
+        f"{inputs.model} on {inputs.accelerator}, {readable(inputs.rate)} requests/s, {inputs.prompt_tokens:,} tokens in and "
+        f"{inputs.output_tokens:,} out; assumptions: {inputs.assumptions}"
+    )
