@@ -42,8 +42,7 @@ def alternatives() -> None:
 def disaggregate() -> None:
     """Draw the reasons for and against disaggregating."""
     st.markdown(wording.on_disaggregation(result))
-    if result.reasons:
-        page_kit.data_table(wording.reasons_table(result.reasons), "reasons")
+    st.markdown(wording.on_reasons(result.reasons))
 
 
 def commands() -> None:

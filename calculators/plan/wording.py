@@ -64,7 +64,8 @@ def described(plan: Recommendation) -> str:
 
 
 def _instances(count: int, tp: int) -> str:
-    return f"{count:,} instance{'s' * (count > 1)} of {tp}"
+    each = f" of {tp} accelerators" if tp > 1 else ""
+    return f"{count:,} instance{'s' * (count > 1)}{each}"
 
 
 def _lever(result: PlanResult) -> str:
@@ -120,14 +121,21 @@ def on_disaggregation(result: PlanResult) -> str:
     return f"{verdict} {weighed} Each has its own number for this scenario."
 
 
-def reasons_table(reasons: tuple[Reason, ...]) -> dict[str, list[object]]:
-    """Return the reasons by column title."""
-    return {
-        "Reason": [each.reason for each in reasons],
-        "Speaks": [each.side for each in reasons],
-        "Number": [f"{short(each.number)} {each.unit}" for each in reasons],
-        "In words": [each.sentence for each in reasons],
-    }
+SIDES = {
+    "for": ":green[:material/add_circle:]",
+    "against": ":orange[:material/do_not_disturb_on:]",
+    "neither": ":gray[:material/circle:]",
+}
+
+
+def on_reasons(reasons: tuple[Reason, ...]) -> str:
+    """Return the reasons as a list in Markdown: those for disaggregating first, then those against, then the rest."""
+    order = list(SIDES)
+    ranked = sorted(reasons, key=lambda each: order.index(each.side))
+    return "\n".join(
+        f"- {SIDES[each.side]} **{each.reason[0].upper()}{each.reason[1:]}** ({each.side}): {each.sentence}"
+        for each in ranked
+    )
 
 
 def deployments_table(plans: list[Recommendation]) -> dict[str, list[object]]:

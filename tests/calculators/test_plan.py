@@ -1,0 +1,139 @@
+"""The plan: from a workload and a target to a deployment; each figure against its own parts and the simulation."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from calculators import outputs
+from calculators.fleet import instances_for
+from calculators.inputs import part_of
+from calculators.plan import launch, wording
+from calculators.plan.check import check
+from calculators.plan.compute import PlanInputs, compute, deployments_of
+from calculators.plan.costs import price_of
+from calculators.plan.curves import fleet_curves
+from calculators.scenario import ServiceLevels
+from calculators.systems import ServingInputs
+from formulas.closed_form import DomainError
+
+ROOT = Path(__file__).parents[2]
+EIGHT_B = PlanInputs(rate=200)
+SEVENTY_B = PlanInputs(model="llama-3.1-70b", rate=100, ttft_slo_ms=1000, tpot_slo_ms=50)
+
+
+@pytest.mark.parametrize("inputs", [EIGHT_B, SEVENTY_B], ids=lambda inputs: inputs.model)
+def test_every_deployment_keeps_its_targets_with_the_accelerators_it_names(inputs):
+    targets = part_of(ServiceLevels, inputs)
+    for kind, plan in deployments_of(inputs).items():
+        assert plan.latency.attainment(targets) >= inputs.attainment * (1 - 1e-6)
+        sides = {plan.prefill, plan.decode} if kind != "disaggregated" else (plan.prefill, plan.decode)
+        assert plan.gpus == sum(side.gpus for side in sides)
+        assert all(side.gpus == side.instances * side.tp for side in sides)
+        assert plan.can_take(targets) >= inputs.rate * (1 - 1e-3)
+        for side in sides:
+            assert side.instances >= instances_for(inputs.rate, side.goodput)
+
+
+def test_the_recommendation_takes_the_fewest_accelerators_and_adds_up():
+    result = compute(SEVENTY_B)
+    best = result.recommendation
+    assert best.gpus <= min(each.gpus for each in result.alternatives)
+    price = price_of("h100-sxm", None)
+    assert price == pytest.approx((1.99 * 5) ** 0.5)
+    assert best.cost_per_hour == pytest.approx(best.gpus * price)
+    an_hour = 3600 * SEVENTY_B.rate / 1e6
+    for each in (best, *result.alternatives):
+        spent = an_hour * (512 * each.cost_per_million_input_tokens + 64 * each.cost_per_million_output_tokens)
+        assert spent == pytest.approx(each.cost_per_hour)
+    assert result.headroom == pytest.approx(best.highest_rate / SEVENTY_B.rate - 1)
+    assert result.disaggregate is False
+    assert result.binding in ("ttft", "tpot", "memory", "link")
+
+
+def test_a_typed_price_replaces_the_market():
+    dear = compute(replace(EIGHT_B, price_per_hour=10))
+    assert dear.recommendation.cost_per_hour == 10 * dear.recommendation.gpus
+
+
+def test_the_plan_holds_in_the_simulation():
+    for inputs in (EIGHT_B, replace(SEVENTY_B, rate=40)):
+        checked = check(replace(inputs, customers=20_000))
+        assert checked.holds
+        assert checked.attainment >= checked.predicted_attainment - 0.03
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "said"),
+    [
+        ({"tpot_slo_ms": 1}, "too_slow_unloaded", "more replicas do not help"),
+        ({"model": "deepseek-v3", "accelerator": "l4"}, "does_not_fit", "does not fit"),
+        ({"most_gpus": 2}, "too_few_accelerators", "More than the 2 at hand"),
+        ({}, "meets", "of the requests meet both targets"),
+    ],
+)
+def test_three_kinds_of_no_stay_apart(changes, verdict, said):
+    inputs = replace(EIGHT_B, **changes)
+    result = compute(inputs)
+    assert result.verdict == verdict
+    assert said in wording.answer(inputs, result)
+    if result.recommendation is None:
+        with pytest.raises(DomainError):
+            check(inputs)
+
+
+def test_each_reason_has_its_number_and_turns_with_it():
+    def sides(**changes):
+        return {each.reason: each.side for each in compute(replace(EIGHT_B, **changes)).reasons}
+
+    short = sides(prompt_tokens=64, rate=3, link="eth-10g")
+    assert short["long prompts interfere"] == "against"
+    assert short["low load"] == "against"
+    assert short["small scale"] == "against"
+    loose = sides(ttft_slo_ms=2000, link="eth-10g", rate=5)
+    assert loose["tight first token"] == "against"
+    assert loose["fast link"] == "against"
+    assert sides(ttft_slo_ms=40)["tight first token"] == "for"
+
+
+def test_the_fleet_grows_in_steps_with_the_rate():
+    best = deployments_of(EIGHT_B)
+    for curve in fleet_curves(best, EIGHT_B.rate):
+        assert (curve.gpus[1:] >= curve.gpus[:-1]).all()
+        assert curve.here == best[curve.kind].gpus
+
+
+def test_launch_commands_carry_the_plan():
+    for inputs in (SEVENTY_B, replace(EIGHT_B, ttft_slo_ms=40, tpot_slo_ms=8, rate=500)):
+        result = compute(inputs)
+        for plan in (result.recommendation, *result.alternatives):
+            vllm, sglang, dynamo = (each.text for each in launch.launches(inputs, plan))
+            assert f"--tensor-parallel-size {plan.prefill.tp}" in vllm
+            assert ("NixlConnector" in vllm) == (plan.kind == "disaggregated")
+            assert f"--tp-size {plan.decode.tp}" in sglang
+            assert ("--disaggregation-mode prefill" in sglang) == (plan.kind == "disaggregated")
+            assert f"replicas: {plan.decode.instances}" in dynamo
+            if plan.chunk_tokens:
+                assert f"--max-num-batched-tokens {plan.chunk_tokens}" in vllm
+
+
+def test_the_command_line_gives_the_keys_of_the_answer():
+    words = "--model llama-3.1-8b --accelerator h100-sxm --rate 50 --prompt-tokens 512 --output-tokens 64"
+    command = [sys.executable, "-m", "calculators", "plan", *words.split(), "--json"]
+    results = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)[
+        "results"
+    ]
+    assert set(results) >= {"recommendation", "predicted", "binding", "headroom", "reasons", "alternatives"}
+    assert set(results["recommendation"]) >= {
+        "kind", "prefill", "decode", "gpus", "cost_per_hour", "cost_per_million_input_tokens",
+        "cost_per_million_output_tokens",
+    }  # fmt: skip
+
+
+def test_the_result_is_a_table_for_people():
+    table = outputs.as_table(compute(EIGHT_B))
+    assert len(table["Figure"]) == len(table["Value"]) == len(table["Unit"])
+    assert part_of(ServingInputs, EIGHT_B, tp=1).tp == 1
