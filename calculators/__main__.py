@@ -68,7 +68,8 @@ def _run(words: list[str]) -> None:
         link = urlsplit(name)
     except ValueError as error:
         raise UsageError(f"{shorten(name)} is no link: {error}") from None
-    calculator = catalog.CALCULATORS.get(link.path.rstrip("/").rsplit("/", 1)[-1])
+    page = link.path.rstrip("/").rsplit("/", 1)[-1]
+    calculator = catalog.CALCULATORS.get(page or (catalog.ROOMS[0].name if link.query else ""))
     if name in TABLES:
         _print_table(name, rest)
     elif calculator:
@@ -104,7 +105,7 @@ def _calculate(calculator: Calculator, query: str, words: list[str]) -> None:
         "inputs": as_dict(inputs),
         "results": outputs.as_dict(result),
         "warnings": list(result.warnings),
-        "link": links.encode(calculator.name, inputs),
+        "link": links.encode(calculator.path, inputs),
     }
     if options["check"] and calculator.check:
         try:

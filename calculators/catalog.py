@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from calculators import decode, experts, hardware, home, interference, kv_cache, parallelism, plan, speculative, ttft
+from calculators import decode, experts, hardware, interference, kv_cache, parallelism, plan, speculative, ttft
 from calculators.room import Calculator, Room
 
 ROOMS: tuple[Room, ...] = (
-    home.ROOM,
     plan.ROOM,
     ttft.ROOM,
     parallelism.ROOM,

@@ -92,7 +92,7 @@ def open_page(
 
 
 def _share_link(room: Room, inputs: Any) -> str:
-    base = (st.context.url or "").rstrip("/").removesuffix(f"/{room.path}")
+    base = (st.context.url or "").rstrip("/").removesuffix(f"/{room.name}")
     return f"{base}/{links.encode(room.path, inputs)}"
 
 

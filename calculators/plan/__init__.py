@@ -14,5 +14,6 @@ ROOM = Calculator(
     compute=compute,
     answer=answer,
     check=check,
+    is_front=True,
 )
 """The catalog's entry."""

@@ -16,6 +16,9 @@ from calculators.systems.disaggregated import prefill_goodput
 DEGREES = (1, 2, 4, 8)
 """Tensor degrees that are tried."""
 
+GIVEN_UP = 0.85
+"""Share of the best rate for each accelerator; below it no larger tensor degree is tried for colocated serving."""
+
 BUDGETS = (512, 2048)
 FINER_BUDGETS = {512: 256, 2048: 1024}
 """Token budgets that are tried for chunked prefill: first two, then the neighbour of the better one."""
@@ -71,8 +74,14 @@ def candidates(inputs: ServingInputs, targets: ServiceLevels, rate: float) -> tu
         found += there
         if not there:
             refused.append(Refused(tp, f"colocated, no rate meets both targets: {_slowest(shared, targets)}"))
+        elif _rate_of_each(there) < GIVEN_UP * _rate_of_each(found):
+            break  # each degree more costs more than it brings, from here on
     found += _apart(usable, targets, rate)
     return sorted(found, key=lambda each: (each.gpus, -_attained(each, targets))), refused
+
+
+def _rate_of_each(deployments: list[Deployment]) -> float:
+    return max(each.prefill.goodput / each.prefill.tp for each in deployments)
 
 
 def _attained(deployment: Deployment, targets: ServiceLevels) -> float:

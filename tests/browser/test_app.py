@@ -115,7 +115,7 @@ def test_pages_keep_the_shared_scenario(app):
     assert app.field("Arrival rate (requests/s)").count() == 0
     assert app.field("Model").input_value() == "llama-3.1-70b"
     assert set(parse_qs(urlsplit(app.page.url).query)) <= {"model"}
-    app.go("Headroom")
+    app.go("Plan")
     assert app.field("Arrival rate (requests/s)").input_value() == "21"
     app.go("Time to first token")
     assert app.field("Tensor parallel").input_value() == "4"
@@ -152,7 +152,7 @@ def test_what_a_chip_cannot_do_is_said_and_the_scenario_kept(app):
     assert "fp8" in refusal.inner_text()
     assert app.field("Arrival rate (requests/s)").input_value() == "12"
     app.go("Hardware and models")
-    app.go("Headroom")
+    app.go("Plan")
     assert app.field("Arrival rate (requests/s)").input_value() == "12"
 
 

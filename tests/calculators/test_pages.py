@@ -20,7 +20,7 @@ def open_page():
         app = AppTest.from_file(APP, default_timeout=60)
         app.query_params.update(query)
         app.run()
-        if room != "home":
+        if room != catalog.ROOMS[0].name:
             app.switch_page(f"calculators/{room}/page.py").run()
         assert not app.exception
         return app
