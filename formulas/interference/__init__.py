@@ -7,11 +7,22 @@ from formulas.interference.busy_period import (
     delay_busy_quantile,
 )
 from formulas.interference.chunked import REREAD_TOKENS, Chunked, chunked
+from formulas.interference.closed_loop import (
+    CLOSED_LOOP_BATCH,
+    CLOSED_LOOP_THROUGHPUT,
+    CLOSED_LOOP_TPOT,
+    CLOSED_LOOP_TTFT,
+    PROMPT_BEFORE_TPOT,
+    PROMPT_BEFORE_TTFT,
+    ClosedLoop,
+    closed_loop,
+)
 from formulas.interference.mixed_step import FREE_TOKENS, SLOWDOWN, SPARE_FLOPS
 from formulas.interference.prefill_first import PREFILL_FIRST_TPOT, PREFILL_FIRST_TTFT, PrefillFirst, prefill_first
 
 __all__ = [
-    "BUSY_MEAN", "BUSY_VARIANCE", "FREE_TOKENS", "PREFILL_FIRST_TPOT", "PREFILL_FIRST_TTFT", "REREAD_TOKENS",
-    "SLOWDOWN", "SPARE_FLOPS", "Chunked", "PrefillFirst", "chunked", "delay_busy_law", "delay_busy_quantile",
-    "prefill_first",
+    "BUSY_MEAN", "BUSY_VARIANCE", "CLOSED_LOOP_BATCH", "CLOSED_LOOP_THROUGHPUT", "CLOSED_LOOP_TPOT",
+    "CLOSED_LOOP_TTFT", "FREE_TOKENS", "PREFILL_FIRST_TPOT", "PREFILL_FIRST_TTFT", "PROMPT_BEFORE_TPOT",
+    "PROMPT_BEFORE_TTFT", "REREAD_TOKENS", "SLOWDOWN", "SPARE_FLOPS", "Chunked", "ClosedLoop", "PrefillFirst",
+    "chunked", "closed_loop", "delay_busy_law", "delay_busy_quantile", "prefill_first",
 ]  # fmt: skip

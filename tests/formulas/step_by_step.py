@@ -1,5 +1,6 @@
 """A pool by events, token by token: the plainest program that the closed forms can be held against."""
 
+from collections import deque
 from heapq import heappop, heappush
 
 import numpy as np
@@ -63,3 +64,37 @@ def chunked(arrivals, prompt, tokens, mixed_time, budget):
             first[request] = now
             heappush(batch, (steps + tokens, request))
     return first, last
+
+
+def closed_loop(in_flight, prompts, outputs, step_time, budget=None):
+    """Times to the first token, and from it to the last, with so many in flight: each one's successor follows at once.
+
+    A step has every sequence and fills up to the budget with prompts in turn. Without a budget each prompt is a step
+    of its own, before the next that decodes. `step_time` takes the contexts of the sequences, the prompt tokens, and
+    how many of the same prompts come before them.
+    """
+    first, last, began = np.zeros((3, len(prompts)))
+    waiting, batch, done, now, following = deque(range(in_flight)), {}, 0, 0.0, in_flight
+    while waiting or batch:
+        contexts, taken, before, complete = (), 0, 0.0, []
+        if budget is not None or not waiting:
+            contexts = [prompts[r] + outputs[r] - left for r, left in batch.items()]
+        room = np.inf if budget is None else budget - len(batch)
+        while waiting and room > 0 and not (budget is None and complete):
+            part = min(room, prompts[waiting[0]] - done)
+            room, taken, before, done = room - part, taken + part, before + part * done, done + part
+            if done == prompts[waiting[0]]:
+                complete, done = [*complete, waiting.popleft()], 0
+        now += step_time(contexts, taken, before / taken if taken else 0.0)
+        for r in list(batch) if len(contexts) else ():
+            batch[r] -= 1
+            if not batch[r]:
+                del batch[r]
+                last[r] = now
+                if following < len(prompts):
+                    began[following] = now
+                    waiting.append(following)
+                    following += 1
+        for r in complete:
+            first[r], batch[r] = now, outputs[r] - 1
+    return first - began, last - first

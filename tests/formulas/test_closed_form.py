@@ -130,6 +130,12 @@ INSIDE = {  # every formula, at a point of its domain
     interference.PREFILL_FIRST_TPOT: {
         "rate": 40, "service_time": 0.0141, "tokens": 63, "fixed_s": 6.6e-3, "slope_s": 2.66e-5,
     },
+    interference.CLOSED_LOOP_BATCH: {"in_flight": 64, "tokens": 127, "chunks": 2},
+    interference.CLOSED_LOOP_TPOT: {"in_flight": 64, "tokens": 127, "chunks": 2, "step_s": 8e-3, "excess_s": 0.014},
+    interference.CLOSED_LOOP_TTFT: {"chunks": 2, "mean_tpot": 0.0148, "excess_s": 0.014},
+    interference.CLOSED_LOOP_THROUGHPUT: {"in_flight": 64, "tokens": 127, "mean_ttft": 0.0436, "mean_tpot": 0.0148},
+    interference.PROMPT_BEFORE_TPOT: {"in_flight": 64, "tokens": 127, "step_s": 8e-3, "prompt_s": 0.0141},
+    interference.PROMPT_BEFORE_TTFT: {"in_flight": 64, "tokens": 127, "prompt_s": 0.0141},
     interference.REREAD_TOKENS: {"prompt_tokens": 2048, "chunks": 4},
     speculative.ACCEPTED_TOKENS: {"acceptance": 0.8, "draft_tokens": 4},
     speculative.TOKENS_PER_ROUND: {"acceptance": 0.8, "draft_tokens": 4},
