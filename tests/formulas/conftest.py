@@ -23,3 +23,9 @@ def md1_reference():
 def parallelism_reference():
     """Reference values of pipelines with unequal prompts, and of crossovers."""
     return json.loads((FIXTURES / "parallelism_reference.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def single_server():
+    """Reference values of single-server queues with any prompts and arrivals, by model."""
+    return json.loads((FIXTURES / "single_server_reference.json").read_text())

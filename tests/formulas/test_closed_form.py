@@ -12,7 +12,7 @@ import formulas
 from formulas import decode_pool, experts, interference, kv_cache, parallelism, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
-from formulas.queueing import md1
+from formulas.queueing import md1, mg1
 from formulas.queueing import pollaczek_khinchine as pk
 from tests.formulas.latex_value import sides, value
 
@@ -35,6 +35,8 @@ INSIDE = {  # every formula, at a point of its domain
     pk.WAIT_VARIANCE: {
         "rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 1e-7,
     },
+    mg1.MEAN_WAIT_BY_SPREAD: {"utilization": 0.8, "service_scv": 1.5, "mean_service": 0.05},
+    mg1.MEAN_TTFT: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2},
     experts.DISTINCT_EXPERTS: {"experts": 128, "experts_per_token": 4, "tokens": 11},
     step_time.MATMUL_FLOPS: {"active_params": 7504658432, "tokens": 512},
     step_time.ATTENTION_FLOPS: {"layers": 32, "heads": 32, "qk_head_dim": 128, "v_head_dim": 64, "pairs": 131072},
