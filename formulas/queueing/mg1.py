@@ -16,6 +16,8 @@ import sympy as sp
 from formulas.closed_form import ClosedForm, Condition, Step, equation, less, tidy, variable
 from formulas.queueing import pollaczek_khinchine as pk
 from formulas.queueing.mg1_distribution import (
+    delay_quantile,
+    delay_survival,
     max_rate,
     ttft_quantile,
     ttft_survival,
@@ -25,7 +27,7 @@ from formulas.queueing.mg1_distribution import (
 from formulas.queueing.service.law import ServiceLaw
 
 __all__ = [
-    "MEAN_TTFT", "MEAN_WAIT_BY_SPREAD", "max_rate", "mean_ttft", "mean_wait", "ttft_quantile", "ttft_survival",
+    "MEAN_TTFT", "MEAN_WAIT_BY_SPREAD", "delay_quantile", "delay_survival", "max_rate", "mean_ttft", "mean_wait", "ttft_quantile", "ttft_survival",
     "ttft_variance", "wait_quantile", "wait_survival", "wait_variance",
 ]  # fmt: skip
 
