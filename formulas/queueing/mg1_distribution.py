@@ -10,9 +10,9 @@ in which nothing cancels at any load. They are inverted by :mod:`formulas.queuei
 atoms of the service cause are taken out (:mod:`formulas.queueing.kinks`). The part of those who do not wait is the law of
 the time after the wait itself, and stands apart.
 
-Measured against exact sums and references of 15 digits, from utilization 0.01 to 0.999 and up to P99.9: an error of a
-probability below 1e-8 (1e-7 near a jump of the density of service times, 3e-10 for smooth ones), and a relative error of
-a percentile below 2e-8, typically 1e-10.
+Measured against exact sums, closed transforms and references of 15 digits, from utilization 0.01 to 0.999 and up to
+P99.9: an error of a probability below 2e-8 (3e-10 for smooth laws of service), and a relative error of a percentile
+below 2e-8, typically 1e-10.
 """
 
 from __future__ import annotations
