@@ -12,7 +12,7 @@ import formulas
 from formulas import decode_pool, experts, interference, kv_cache, parallelism, speculative, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
-from formulas.queueing import many_servers, md1
+from formulas.queueing import batching, bursts, many_servers, md1, mg1, order
 from formulas.queueing import pollaczek_khinchine as pk
 from tests.formulas.latex_value import sides, value
 
@@ -35,6 +35,35 @@ INSIDE = {  # every formula, at a point of its domain
     pk.WAIT_VARIANCE: {
         "rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 1e-7,
     },
+    mg1.MEAN_WAIT_BY_SPREAD: {"utilization": 0.8, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.KINGMAN_BOUND: {"utilization": 0.8, "arrival_scv": 4, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.ALLEN_CUNNEEN: {"utilization": 0.8, "arrival_scv": 4, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.KLB_REGULAR: {"utilization": 0.8, "arrival_scv": 0.25, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.KLB_BURSTY: {"utilization": 0.8, "arrival_scv": 4, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.GAMMA_DECAY_RATE: {"utilization": 0.9, "shape": 0.25, "service_time": 0.014},
+    bursts.BURST_MEAN_WAIT: {"burst": 17, "servers": 4, "full_rounds": 4, "service_time": 0.05},
+    bursts.BURST_DRAIN: {"burst": 17, "rate": 16, "service_time": 0.05},
+    bursts.BATCH_MEAN_WAIT: {
+        "batch_rate": 4, "batch_mean": 4, "batch_second_moment": 28, "mean_service": 0.05, "service_variance": 0.001,
+    },
+    bursts.SWITCHING_RATE: {"first_rate": 2, "second_rate": 28, "leave_first": 0.05, "leave_second": 0.2},
+    bursts.SWITCHING_DISPERSION: {
+        "first_rate": 2, "second_rate": 28, "leave_first": 0.05, "leave_second": 0.2, "window": 3,
+    },
+    bursts.SWITCHING_MEAN_WAIT: {
+        "first_rate": 2, "second_rate": 28, "leave_first": 0.05, "leave_second": 0.2, "service_time": 0.05,
+        "idle_first": 0.9,
+    },
+    order.COBHAM_WAIT: {"residual_work": 0.04, "load_before": 0.35, "load_with": 0.8},
+    order.CONVOY_TOTAL: {"rate": 16, "long_service": 2.5, "mean_wait": 0.1, "utilization": 0.8},
+    order.CONVOY_AFFECTED: {"rate": 16, "long_service": 2.5, "mean_wait": 0.1, "utilization": 0.8},
+    order.CONVOY_EXTRA_WAIT: {"long_service": 2.5, "mean_wait": 0.1},
+    batching.LARGEST_BATCH_OF_PROMPTS: {"saturation_tokens": 512, "prompt_tokens": 100},
+    batching.BATCH_CAPACITY: {"most": 5, "service_time": 0.0141},
+    batching.PAIR_SAVING: {"single_s": 0.0141, "pair_s": 0.0171},
+    batching.TAKE_ALL_BOUND: {"rate": 40, "fixed_s": 0.0066, "each_s": 0.0141},
+    batching.TAKE_ALL_HEAVY_BOUND: {"rate": 40, "fixed_s": 0.0066, "each_s": 0.0141},
+    mg1.MEAN_TTFT: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2},
     experts.DISTINCT_EXPERTS: {"experts": 128, "experts_per_token": 4, "tokens": 11},
     experts.DISTINCT_VARIANCE: {"experts": 32, "experts_per_token": 4, "tokens": 11},
     experts.RATIO_TO_ONE_TOKEN: {"experts": 128, "experts_per_token": 4, "tokens": 11},
@@ -154,7 +183,7 @@ INSIDE = {  # every formula, at a point of its domain
     many_servers.ALLEN_CUNNEEN_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286},
     many_servers.ROUND_ROBIN_MEAN_WAIT: {"utilization": 0.8, "servers": 8, "cv": 1.3, "mean_service": 0.1},
 }  # fmt: skip
-STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH}  # whole numbers
+STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH, batching.LARGEST_BATCH_OF_PROMPTS}  # whole numbers
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)
 
 
