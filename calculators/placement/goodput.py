@@ -19,7 +19,7 @@ from formulas.queueing import md1
 
 Array = NDArray[np.float64]
 
-PRECISION = 2e-4
+PRECISION = 5e-4
 """Of a decode goodput, relative to the capacity."""
 
 SHOULDER = 0.9

@@ -49,18 +49,25 @@ class Search:
         Moving one request's cache.
     transfer_s
         Mean time of a transfer that decoding was charged with, spread over a request's tokens [s].
+    joint
+        Whether both sides are chosen together.
     """
 
     candidates: tuple[Candidate, ...]
     units: tuple[Unit, ...]
     hand_off: HandOff
     transfer_s: float
+    joint: bool
+
+    def allowed(self, side: Side) -> list[Candidate]:
+        """Return the configurations of a side against which nothing stands, the best first."""
+        return [each for each in self.candidates if each.side == side and each.allowed]
 
     def best(self, side: Side) -> Candidate | None:
         """Return the configuration chosen for a side, or ``None`` if all were refused."""
-        if self.units:
-            return getattr(self.units[0], side)
-        return next((each for each in self.candidates if each.side == side and each.allowed), None)
+        if self.joint:
+            return (self.units[0].prefill if side == "prefill" else self.units[0].decode) if self.units else None
+        return next(iter(self.allowed(side)), None)
 
 
 @lru_cache(maxsize=64)  # it does not depend on the target rate, which is what a planner moves
@@ -76,12 +83,13 @@ def search(inputs: SearchInputs, times: StepTimes = ModelledTimes()) -> Search: 
     evaluator = Evaluator(inputs, times, moved, 1e-3 * inputs.tpot_slo_ms)
     prefill = [evaluator.candidate("prefill", shape) for shape in shapes(inputs)]
     if not inputs.steps:
-        return Search(tuple(sorted(prefill, key=_rank)), (), moved, 0.0)
-    transfer_s = moved.mean_s(_busiest(inputs, prefill)) if inputs.steps else 0.0
+        return Search(tuple(sorted(prefill, key=_rank)), (), moved, 0.0, joint=False)
+    transfer_s = moved.mean_s(_busiest(inputs, prefill))
     left = Evaluator(inputs, times, moved, 1e-3 * inputs.tpot_slo_ms - transfer_s / inputs.steps)
     decode = [left.candidate("decode", shape) for shape in shapes(inputs)]
-    units = joint_choices(inputs, prefill, decode) if inputs.network == "slow" else ()
-    return Search(tuple(sorted([*prefill, *decode], key=_rank)), units, moved, transfer_s)
+    joint = inputs.network == "slow"
+    units = joint_choices(inputs.node_gpus, prefill, decode) if joint else ()
+    return Search(tuple(sorted([*prefill, *decode], key=_rank)), units, moved, transfer_s, joint)
 
 
 def _busiest(inputs: SearchInputs, prefill: list[Candidate]) -> float:
@@ -98,8 +106,13 @@ def _rank(candidate: Candidate) -> tuple[bool, float, int]:
     return (not candidate.allowed, -float(f"{per_gpu:.9e}"), candidate.gpus)
 
 
-def joint_choices(inputs: SearchInputs, prefill: list[Candidate], decode: list[Candidate]) -> tuple[Unit, ...]:
-    """Return the best unit of every pair of configurations that share nodes, the best of all first."""
+def joint_choices(
+    node_gpus: int, prefill: list[Candidate], decode: list[Candidate], *, one_of_each: bool = False
+) -> tuple[Unit, ...]:
+    """Return the best unit of every pair of configurations that share nodes, the best of all first.
+
+    With ``one_of_each``, a unit holds one instance of each side, as DistServe's does.
+    """
     by_nodes: dict[int, tuple[list[Candidate], list[Candidate]]] = defaultdict(lambda: ([], []))
     for place, candidates in enumerate((prefill, decode)):
         for each in candidates:
@@ -110,18 +123,21 @@ def joint_choices(inputs: SearchInputs, prefill: list[Candidate], decode: list[C
         for ours, theirs in by_nodes.values()
         for one in ours
         for other in theirs
-        if (unit := best_unit(inputs.node_gpus, one, other))
+        if (unit := best_unit(node_gpus, one, other, 1 if one_of_each else node_gpus))
     ]
     return tuple(sorted(found, key=lambda unit: (-float(f"{unit.goodput_per_gpu:.9e}"), unit.gpus)))
 
 
-def best_unit(node_gpus: int, prefill: Candidate, decode: Candidate) -> Unit | None:
-    """Return the numbers of instances with the largest goodput per accelerator that share a node; ``None`` if none do."""
+def best_unit(node_gpus: int, prefill: Candidate, decode: Candidate, most: int) -> Unit | None:
+    """Return the numbers of instances, up to ``most`` of a side, that share a node with the largest goodput per accelerator.
+
+    ``None`` where not even one of each does.
+    """
     ours, theirs = prefill.gpus // prefill.nodes, decode.gpus // decode.nodes
     options = [
         _unit(prefill, decode, count, other)
-        for count in range(1, (node_gpus - theirs) // ours + 1)
-        for other in range(1, (node_gpus - count * ours) // theirs + 1)
+        for count in range(1, min(most, (node_gpus - theirs) // ours) + 1)
+        for other in range(1, min(most, (node_gpus - count * ours) // theirs) + 1)
     ]
     return max(options, key=lambda unit: (float(f"{unit.goodput_per_gpu:.9e}"), -unit.gpus), default=None)
 
