@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from calculators import decode, experts, hardware, home, interference, kv_cache, parallelism, speculative, ttft
+from calculators import (
+    decode,
+    experts,
+    hardware,
+    home,
+    interference,
+    kv_cache,
+    parallelism,
+    placement,
+    speculative,
+    ttft,
+)
 from calculators.room import Calculator, Room
 
 ROOMS: tuple[Room, ...] = (
@@ -14,6 +25,7 @@ ROOMS: tuple[Room, ...] = (
     interference.ROOM,
     speculative.ROOM,
     experts.ROOM,
+    placement.ROOM,
     hardware.ROOM,
 )
 """Every page, in the order of the navigation; the first is the front page."""

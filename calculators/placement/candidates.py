@@ -146,7 +146,9 @@ class Evaluator:
                 f"{shape.pp} stages of {shape.tp} need {shape.nodes} nodes, {whole} stages in each, and there are {inputs.nodes}"
             )
         if inputs.network == "slow" and shape.tp * shape.pp >= inputs.node_gpus * shape.nodes:
-            found.append(f"it fills its nodes: no room beside it for the {'decode' if side == 'prefill' else 'prefill'} side")
+            found.append(
+                f"it fills its nodes: no room beside it for the {'decode' if side == 'prefill' else 'prefill'} side"
+            )
         return tuple(found)
 
     def prefill_pipeline(self, shape: Shape) -> PrefillPipeline:
@@ -156,12 +158,15 @@ class Evaluator:
         return PrefillPipeline(float(stages_s.max()), float(stages_s.sum()) + hops)
 
     def decode_pipeline(self, shape: Shape, slots: int | None) -> DecodePipeline:
-        """Return the decode instance of a shape; the last stage hands each token back to the first."""
+        """Return the decode instance of a shape."""
+        table = RoundTable(self.times, self.inputs, shape.tp, shape.pp, self.decode_hops_s(shape))
+        return DecodePipeline(table, self.inputs.steps, slots, self.inputs.output_cv**2)
+
+    def decode_hops_s(self, shape: Shape) -> float:
+        """Return the time [s] of all hops of a token; the last stage hands it back to the first."""
         inside, between = shape.boundaries
         back = (0, 0) if shape.pp == 1 else (0, 1) if between else (1, 0)
-        hops = hops_s(self.inputs, (inside + back[0], between + back[1]), 1.0)
-        table = RoundTable(self.times, self.inputs, shape.tp, shape.pp, hops)
-        return DecodePipeline(table, self.inputs.steps, slots, self.inputs.output_cv**2)
+        return hops_s(self.inputs, (inside + back[0], between + back[1]), 1.0)
 
     def _memory(self, side: Side, shape: Shape) -> tuple[int | None, tuple[str, ...]]:
         """Return how many requests fit, all stages together, and why that is too few."""
@@ -189,7 +194,9 @@ class Evaluator:
         slo_s = 1e-3 * inputs.ttft_slo_ms
         goodput = pipeline.goodput(slo_s, inputs.level)
         if goodput is None:
-            late = f"too slow even unloaded: {apart(1e3 * pipeline.latency_s, inputs.ttft_slo_ms)} ms to the first token"
+            late = (
+                f"too slow even unloaded: {apart(1e3 * pipeline.latency_s, inputs.ttft_slo_ms)} ms to the first token"
+            )
             return _refused("prefill", shape, slots, (late,), 1e3 * pipeline.latency_s)
         notes = _uneven(inputs, shape)
         if inputs.steps and goodput > self.hand_off.max_rate:

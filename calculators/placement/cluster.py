@@ -63,9 +63,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchInputs(
-    Cluster, ServiceLevels, Assumptions, KvLink, Memory, Interconnect, Hardware, Output, Prompt
-):
+class SearchInputs(Cluster, ServiceLevels, Assumptions, KvLink, Memory, Interconnect, Hardware, Output, Prompt):
     """What the goodput of every configuration depends on."""
 
     output_cv: float = same_as(PoolInputs, "output_cv")

@@ -12,11 +12,10 @@ from calculators.fleet import instances_for
 from calculators.inputs import part_of
 from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import output, readable, short
-from calculators.placement.candidates import Candidate, Evaluator, Shape, Side
+from calculators.placement.candidates import Candidate, Shape, Side
 from calculators.placement.cluster import PlacementInputs, SearchInputs, kv_route
 from calculators.placement.drawing import Chunk, Layout, instance_chunks, laid_out, unit_chunks
-from calculators.placement.search import Search, Unit, search
-from calculators.placement.step_times import ModelledTimes
+from calculators.placement.search import Search, Unit, evaluator_of, search
 from calculators.remarks import chip_and_model_remarks
 from calculators.scenario import Instance
 
@@ -102,7 +101,9 @@ def compute(inputs: PlacementInputs) -> PlacementResult:
     InputsError
         If the accelerator does not have the data type.
     """
-    machine_of(part_of(MachineInputs, inputs, tp=1))  # says what is wrong with the data type before anything is searched
+    machine_of(
+        part_of(MachineInputs, inputs, tp=1)
+    )  # says what is wrong with the data type before anything is searched
     found = search(part_of(SearchInputs, inputs))
     prefill, decode = found.best("prefill"), found.best("decode")
     needs_decode = inputs.steps > 0
@@ -137,7 +138,9 @@ def compute(inputs: PlacementInputs) -> PlacementResult:
     )
 
 
-def _numbers(inputs: PlacementInputs, unit: Unit | None, prefill: Candidate, decode: Candidate | None) -> tuple[int, int]:
+def _numbers(
+    inputs: PlacementInputs, unit: Unit | None, prefill: Candidate, decode: Candidate | None
+) -> tuple[int, int]:
     """Return the instances of each side for the target rate; on a slow network, those of whole units."""
     if unit:
         units = instances_for(inputs.target_rate, unit.goodput)
@@ -149,9 +152,7 @@ def _numbers(inputs: PlacementInputs, unit: Unit | None, prefill: Candidate, dec
 def _chosen(inputs: PlacementInputs, found: Search, candidate: Candidate | None, instances: int) -> Chosen | None:
     if candidate is None:
         return None
-    part = part_of(SearchInputs, inputs)
-    late_s = found.transfer_s / inputs.steps if inputs.steps else 0.0
-    evaluator = Evaluator(part, ModelledTimes(), found.hand_off, 1e-3 * inputs.tpot_slo_ms - late_s)
+    evaluator = evaluator_of(inputs, found)
     shape, rate = Shape(candidate.tp, candidate.pp, candidate.nodes), inputs.target_rate / instances
     if candidate.side == "prefill":
         share = evaluator.prefill_pipeline(shape).share_within(1e-3 * inputs.ttft_slo_ms, rate)
@@ -191,7 +192,10 @@ def _cluster_goodput(
     if decode is None:
         return (inputs.gpus // prefill.gpus) * (prefill.goodput or 0.0) or None
     splits = (
-        min(count * (prefill.goodput or 0.0), (inputs.gpus - count * prefill.gpus) // decode.gpus * (decode.goodput or 0.0))
+        min(
+            count * (prefill.goodput or 0.0),
+            (inputs.gpus - count * prefill.gpus) // decode.gpus * (decode.goodput or 0.0),
+        )
         for count in range(1, inputs.gpus // prefill.gpus + 1)
     )
     return max(splits, default=0.0) or None
@@ -257,7 +261,9 @@ def _without_answer(inputs: PlacementInputs, found: Search) -> PlacementResult:
     slow = any(each.alone_ms is not None for each in rows)
     # "too slow" only where something fits and is too slow; what the model's shape forbids does not fit either
     verdict = "refused" if not empty else "too_slow_unloaded" if slow else "does_not_fit"
-    fastest = min((each for each in rows if each.alone_ms is not None), key=lambda each: each.alone_ms or 0.0, default=None)
+    fastest = min(
+        (each for each in rows if each.alone_ms is not None), key=lambda each: each.alone_ms or 0.0, default=None
+    )
     remark = (
         f"No configuration is left for the {empty[0]} side; the table of configurations says why of each."
         if empty

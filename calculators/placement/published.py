@@ -4,6 +4,11 @@ Published figures: step times of simdistserve's profile (LLMServe/DistServe, ``s
 targets and choices of tables 1 and 3 of DistServe (OSDI 2024, arXiv 2401.09670 v3). For OPT-175B the released profile has no
 rows (an earlier revision had some, fitted with negative slopes, and none for three-way tensor parallelism, which DistServe chose), so the
 step-time model takes their place there. Mean lengths of the data sets are those of the paper's figure 7, from memory.
+
+What the two searches do not have in common, beside the numbers: DistServe simulates the data sets, whose prompts differ in
+length, and a pipeline suffers from that while equal prompts pass it undisturbed; its simulator puts all waiting prompts into one
+batch; it lets a sequence in as long as its present context fits, and we set its whole length aside, so that the memory which
+stages free counts for more with us.
 """
 
 from __future__ import annotations
@@ -74,10 +79,12 @@ class FittedTimes:
         return np.full(pp, 1e-3 * (whole_ms / pp + pp))
 
     def decode_s(self, inputs: SearchInputs, tp: int, pp: int, batch: Array, context_tokens: float) -> Array:  # noqa: ARG002
-        """Time [s] of one step in each stage."""
+        """Time [s] of one step in each stage; where the second fit falls below the first one's end, that end is kept."""
         fit = FITS[self.model][tp]
-        few, many = (a + (b * context_tokens + c) * batch for a, b, c in (fit.few, fit.many))
-        return np.tile(1e-3 / pp * np.where(batch < MANY, few, many), (pp, 1))
+        few, many, end = (
+            a + (b * context_tokens + c) * n for (a, b, c), n in ((fit.few, batch), (fit.many, batch), (fit.few, MANY))
+        )
+        return np.tile(1e-3 / pp * np.where(batch < MANY, few, np.maximum(many, end)), (pp, 1))
 
 
 @dataclass(frozen=True)
@@ -175,9 +182,16 @@ def _why(case: Case, found: Search, theirs: Unit | None, ours: Unit) -> str:
             each
             for each in found.candidates
             if not each.allowed
-            and ((each.side == "prefill" and (each.tp, each.pp) == case.prefill) or (each.side == "decode" and (each.tp, each.pp) == case.decode))
+            and (
+                (each.side == "prefill" and (each.tp, each.pp) == case.prefill)
+                or (each.side == "decode" and (each.tp, each.pp) == case.decode)
+            )
         ]
-        return f"Theirs is refused: {refused[0].side} {refused[0].name}: {refused[0].reasons[0]}." if refused else "Theirs shares no node."
+        return (
+            f"Theirs is refused: {refused[0].side} {refused[0].name}: {refused[0].reasons[0]}."
+            if refused
+            else "Theirs shares no node."
+        )
     if (theirs.prefill.name, theirs.decode.name) == (ours.prefill.name, ours.decode.name):
         return "The same."
     said = []

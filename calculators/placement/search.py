@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 
+from calculators.inputs import part_of
 from calculators.outputs import output
 from calculators.placement.candidates import Candidate, Evaluator, HandOff, Side, hand_off, shapes
 from calculators.placement.cluster import SearchInputs
@@ -90,6 +91,12 @@ def search(inputs: SearchInputs, times: StepTimes = ModelledTimes()) -> Search: 
     joint = inputs.network == "slow"
     units = joint_choices(inputs.node_gpus, prefill, decode) if joint else ()
     return Search(tuple(sorted([*prefill, *decode], key=_rank)), units, moved, transfer_s, joint)
+
+
+def evaluator_of(inputs: SearchInputs, found: Search) -> Evaluator:
+    """Return the evaluator of decoding as a search left it, by the step-time model: the hand-off taken off its target."""
+    late_s = found.transfer_s / inputs.steps if inputs.steps else 0.0
+    return Evaluator(part_of(SearchInputs, inputs), ModelledTimes(), found.hand_off, 1e-3 * inputs.tpot_slo_ms - late_s)
 
 
 def _busiest(inputs: SearchInputs, prefill: list[Candidate]) -> float:
