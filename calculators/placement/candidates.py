@@ -22,6 +22,7 @@ from calculators.placement.step_times import RoundTable, StepTimes
 from formulas import kv_cache as kv_forms
 
 Side = Literal["prefill", "decode"]
+SIDES: tuple[Side, ...] = ("prefill", "decode")
 
 LINK_SHARE = 0.8
 """Utilization of an instance's link to which its prefill goodput is held: a transfer then waits for two others."""
@@ -40,6 +41,7 @@ class Candidate:
     goodput_per_gpu: float | None = output("Goodput of an accelerator", "requests/s")
     alone_ms: float | None = output("Alone", "ms", "TTFT or time of a token of a request that meets nobody")
     slots: int | None = output("Requests in memory", "", "Of an instance, all stages together")
+    refused_by: str = output("Refused by", "", "shape (model, link, nodes), memory or time; empty where it is allowed")
     reasons: tuple[str, ...] = output("Why not")
     notes: tuple[str, ...] = output("Notes")
 
@@ -126,12 +128,11 @@ class Evaluator:
 
     def candidate(self, side: Side, shape: Shape) -> Candidate:
         """Return the configuration with its goodput, or the reasons for which it is refused."""
-        reasons = self.structure(side, shape)
-        slots = None
-        if not reasons:
-            slots, reasons = self._memory(side, shape)
+        if reasons := self.structure(side, shape):
+            return _refused(side, shape, "shape", reasons)
+        slots, reasons = self._memory(side, shape)
         if reasons:
-            return _refused(side, shape, slots, reasons)
+            return _refused(side, shape, "memory", reasons, slots)
         return self._prefill(shape, slots) if side == "prefill" else self._decode(shape, slots)
 
     def structure(self, side: Side, shape: Shape) -> tuple[str, ...]:
@@ -177,10 +178,8 @@ class Evaluator:
         if room is None:
             weights = model.weight_bytes(inputs.weight_dtype) * -(-model.layers // pp) / model.layers / tp
             usable = inputs.memory_share * chip.memory_bytes
-            return None, (
-                f"{weights / 1e9:.1f} GB of weights and {inputs.reserve_gb:g} GB of reserve on each, and "
-                f"{usable / 1e9:.1f} GB of {chip.name} may be used",
-            )
+            needs = f"{weights / 1e9:.1f} GB of weights and {inputs.reserve_gb:g} GB of reserve on each"
+            return None, (f"{needs}, and {usable / 1e9:.1f} GB of {chip.name} may be used",)
         tokens = inputs.prompt_context + (inputs.steps if side == "decode" else 0)
         slots = how_many(room, cache_of(model, tokens, inputs.kv_dtype, tp, pp).sequence_per_rank)
         needed = pp if side == "prefill" else 1
@@ -197,7 +196,7 @@ class Evaluator:
             late = (
                 f"too slow even unloaded: {apart(1e3 * pipeline.latency_s, inputs.ttft_slo_ms)} ms to the first token"
             )
-            return _refused("prefill", shape, slots, (late,), 1e3 * pipeline.latency_s)
+            return _refused("prefill", shape, "time", (late,), slots, 1e3 * pipeline.latency_s)
         notes = _uneven(inputs, shape)
         if inputs.steps and goodput > self.hand_off.max_rate:
             notes = (
@@ -216,7 +215,7 @@ class Evaluator:
             late = f"too slow even unloaded: {apart(alone_ms, inputs.tpot_slo_ms)} ms for a token"
             if moved > 0.01 * alone_ms:
                 late += f", and the hand-off adds {short(moved)} ms to each"
-            return _refused("decode", shape, slots, (late,), alone_ms)
+            return _refused("decode", shape, "time", (late,), slots, alone_ms)
         return _allowed("decode", shape, slots, _uneven(inputs, shape), alone_ms, goodput)
 
 
@@ -231,14 +230,19 @@ def _allowed(
     gpus = shape.tp * shape.pp
     return Candidate(
         side=side, tp=shape.tp, pp=shape.pp, nodes=shape.nodes, gpus=gpus, goodput=goodput, goodput_per_gpu=goodput / gpus,
-        alone_ms=alone_ms, slots=slots, reasons=(), notes=notes,
+        alone_ms=alone_ms, slots=slots, refused_by="", reasons=(), notes=notes,
     )  # fmt: skip
 
 
 def _refused(
-    side: Side, shape: Shape, slots: int | None, reasons: tuple[str, ...], alone_ms: float | None = None
+    side: Side,
+    shape: Shape,
+    by: str,
+    reasons: tuple[str, ...],
+    slots: int | None = None,
+    alone_ms: float | None = None,
 ) -> Candidate:
     return Candidate(
         side=side, tp=shape.tp, pp=shape.pp, nodes=shape.nodes, gpus=shape.tp * shape.pp, goodput=None, goodput_per_gpu=None,
-        alone_ms=alone_ms, slots=slots, reasons=reasons, notes=(),
+        alone_ms=alone_ms, slots=slots, refused_by=by, reasons=reasons, notes=(),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The finalists of both sides by event simulation: do they come in the order that the closed forms give them?"""
+"""The finalists of both sides by event simulation, and whether they come in the order of the closed forms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import hardware_db
 from calculators.inputs import part_of
 from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import output
-from calculators.placement.candidates import Candidate, Evaluator, Shape, Side
+from calculators.placement.candidates import SIDES, Candidate, Evaluator, Shape, Side
 from calculators.placement.cluster import PlacementInputs, SearchInputs
 from calculators.placement.search import Search, evaluator_of, search
 from calculators.step_load import StepContents, step_load
@@ -83,10 +83,10 @@ def check(inputs: PlacementInputs) -> PlacementCheck:
         As for :func:`~calculators.placement.compute.compute`.
     """
     found = search(part_of(SearchInputs, inputs))
-    rows = [row for side in ("prefill", "decode") for row in _finalists(inputs, found, side)]  # type: ignore[arg-type]
+    rows = [row for side in SIDES for row in _finalists(inputs, found, side)]
     if not rows:
         raise DomainError("No configuration is left to be simulated.")
-    parts = {side: [row for row in rows if row.side == side] for side in ("prefill", "decode")}
+    parts = {side: [row for row in rows if row.side == side] for side in SIDES}
     return PlacementCheck(
         requests=min(inputs.customers, MOST_REQUESTS),
         seed=inputs.seed,

@@ -6,20 +6,19 @@ Lecture 4 and 5; DistServe (OSDI 2024), section 4, algorithms 1 and 2. No Stream
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import hardware_db
 from calculators.fleet import instances_for
 from calculators.inputs import part_of
 from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import output, readable, short
-from calculators.placement.candidates import Candidate, Shape, Side
+from calculators.placement.candidates import SIDES, Candidate, Shape, Side
 from calculators.placement.cluster import PlacementInputs, SearchInputs, kv_route
 from calculators.placement.drawing import Chunk, Layout, instance_chunks, laid_out, unit_chunks
 from calculators.placement.search import Search, Unit, evaluator_of, search
 from calculators.remarks import chip_and_model_remarks
 from calculators.scenario import Instance
-
-SIDES: tuple[Side, ...] = ("prefill", "decode")
 
 MOST_INSTANCES = 20_000
 """Instances beyond which nobody lays them out one by one."""
@@ -201,7 +200,7 @@ def _cluster_goodput(
     return max(splits, default=0.0) or None
 
 
-def _traffic(inputs: PlacementInputs, found: Search, per_instance: float | None) -> dict[str, float | None]:
+def _traffic(inputs: PlacementInputs, found: Search, per_instance: float | None) -> dict[str, Any]:
     """Return the caches on their way at the target rate, against the link, by their keys in the result."""
     moved = found.hand_off
     link = 8e-9 * moved.kv_bytes / moved.link_s if moved.link_s > 0 else 8e-9 * kv_route(inputs).bytes_s
@@ -258,9 +257,8 @@ def _without_answer(inputs: PlacementInputs, found: Search) -> PlacementResult:
     """Return a result that says which of the reasons that no rate can change stands against a side."""
     empty: tuple[Side, ...] = tuple(side for side in SIDES if not found.allowed(side))
     rows = [each for each in found.candidates if each.side in empty[:1]]
-    slow = any(each.alone_ms is not None for each in rows)
-    # "too slow" only where something fits and is too slow; what the model's shape forbids does not fit either
-    verdict = "refused" if not empty else "too_slow_unloaded" if slow else "does_not_fit"
+    causes = {each.refused_by for each in rows}
+    verdict = "too_slow_unloaded" if "time" in causes else "does_not_fit" if "memory" in causes else "refused"
     fastest = min(
         (each for each in rows if each.alone_ms is not None), key=lambda each: each.alone_ms or 0.0, default=None
     )

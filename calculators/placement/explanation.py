@@ -42,7 +42,7 @@ def _prefill(inputs: PlacementInputs, found: Search, chosen: Chosen) -> ShownFor
         "latency": pipeline.latency_s,
     }
     remark = (
-        f"Of one of {chosen.instances:,} instances. The goodput is where the percentile of the same wait, exact in M/D/1, and the "
+        f"Of one instance, of which there are {chosen.instances:,}. The goodput is where the percentile of the same wait, exact in M/D/1, and the "
         f"time through all stages make {inputs.ttft_slo_ms:g} ms: {chosen.goodput:.4g} requests/s."
     )
     return ShownFormula(STAGES_MEAN_TTFT, values, remark)
@@ -55,9 +55,9 @@ def _decode(inputs: PlacementInputs, found: Search, chosen: Chosen) -> ShownForm
     batch = micro_batch(np.array([law.mean_batch + 1]), chosen.pp)
     stages = evaluator.times.decode_s(evaluator.inputs, chosen.tp, chosen.pp, batch, inputs.mean_context)[:, 0]
     latency = float(stages.sum()) + evaluator.decode_hops_s(shape)
-    values = {"stages": chosen.pp, "bottleneck_time": float(stages.max()), "latency": latency}
+    values = {"stages": chosen.pp, "slowest_s": float(stages.max()), "way_s": latency}
     remark = (
-        f"At the {law.mean_batch + 1:.4g} sequences that a token sees on average in one of {chosen.instances:,} instances, "
+        f"At the {law.mean_batch + 1:.4g} sequences that a token sees on average in an instance, of which there are {chosen.instances:,}: "
         f"{float(batch[0]):.4g} in each micro-batch. The law of their number is the decode pool's, with this time as its step."
     )
     return ShownFormula(PIPELINE_ROUND, values, remark)

@@ -95,8 +95,8 @@ def seats(inputs: PlacementInputs, result: PlacementResult) -> go.Figure:
              "fillcolor": plots.FORBIDDEN, "line": {"width": 0}, "layer": "below"}
         )  # fmt: skip
         notes.append(
-            {"xref": "paper", "x": 1, "y": inputs.nodes + 0.5, "text": "not in the cluster", "showarrow": False, "xanchor": "right",
-             "yanchor": "bottom", "font": {"color": plots.RED}}
+            {"xref": "paper", "x": 1, "y": (inputs.nodes + rows + 1) / 2, "text": "not in the cluster", "showarrow": False,
+             "xanchor": "left", "textangle": -90, "font": {"color": plots.RED}}
         )  # fmt: skip
     return plots.figure(
         traces,
@@ -106,6 +106,7 @@ def seats(inputs: PlacementInputs, result: PlacementResult) -> go.Figure:
         notes=notes,
         height=160 + min(52, max(14, 1.3 * size)) * rows,
         hovermode="closest",
+        margin=plots.TEMPLATE["layout"]["margin"] | {"r": 36},
         xaxis={"range": [0.4, inputs.node_gpus + 0.6], "dtick": max(1, inputs.node_gpus // 8), "showgrid": False},
         yaxis={"range": [rows + 0.6, 0.4], "dtick": max(1, rows // 16), "showgrid": False},
     )
@@ -139,7 +140,7 @@ def _squares(side: str, these: list[Seat], colour: str, size: float, *, words: b
         legendgroup=side,
         showlegend=legend,
         mode="markers+text" if words else "markers",
-        textfont={"size": 10 if size < 36 else 11, "color": "#10151a" if colour not in (plots.BLUE,) else "white"},
+        textfont={"size": 10 if size < 36 else 11, "color": "#10151a" if colour != plots.BLUE else "white"},
         marker={"size": size, "symbol": "square", "color": colour, "line": {"width": 1, "color": "white"}},
         customdata=[[seat.instance, seat.stage] for seat in these],
         hovertemplate=f"node %{{y}}, accelerator %{{x}}: {side} instance %{{customdata[0]}}, stage %{{customdata[1]}}<extra></extra>",

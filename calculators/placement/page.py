@@ -43,13 +43,18 @@ def ranked() -> None:
         page_kit.data_table(rows_of([each for each in allowed if each.side == "decode"]), "ranked-decode")
     if refused:
         st.subheader("Refused", anchor=False)
-        page_kit.data_table(rows_of(refused), "refused")
+        page_kit.data_table(wording.refusals(refused), "refused")
 
 
 def pairs() -> None:
     """Draw the joint choices of a slow network."""
     st.markdown(wording.on_pairs())
     page_kit.data_table(rows_of(result.pairs), "pairs")
+
+
+def traffic() -> None:
+    """Say what the caches ask of the link."""
+    st.markdown(wording.on_traffic(inputs, result))
 
 
 def others() -> None:
@@ -87,7 +92,7 @@ tabs = page_kit.Tabs(labels, key="placement-view")
 tabs.draw("Configurations", ranked)
 if result.pairs:
     tabs.draw("Joint choices", pairs)
-tabs.draw("KV traffic", lambda: st.markdown(wording.on_traffic(inputs, result)))
+tabs.draw("KV traffic", traffic)
 tabs.draw("DistServe's choices", others)
 tabs.draw("Formula", lambda: page_kit.formulas(explanation.formulas(inputs, result)))
 tabs.draw("Check by simulation", simulation)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from calculators.outputs import readable, short
+from calculators.placement.candidates import Candidate
 from calculators.placement.check import FINALISTS, PlacementCheck
 from calculators.placement.cluster import PlacementInputs
 from calculators.placement.compute import Chosen, PlacementResult
@@ -130,6 +133,18 @@ def on_ranked(inputs: PlacementInputs, result: PlacementResult) -> str:
         f"**{allowed} of {len(result.table)} configurations are allowed**, here by goodput for each accelerator: the largest rate at "
         f"which {level} of the requests meet the side's own target. Below, why each of the others is refused."
     )
+
+
+def refusals(refused: Sequence[Candidate]) -> dict[str, list[str | int]]:
+    """Return the configurations that were refused as columns, with the reasons in words."""
+    return {
+        "Side": [each.side for each in refused],
+        "Tensor degree": [each.tp for each in refused],
+        "Stages": [each.pp for each in refused],
+        "Nodes": [each.nodes for each in refused],
+        "Refused by": [each.refused_by for each in refused],
+        "Why not": ["; ".join(each.reasons) for each in refused],
+    }
 
 
 def on_traffic(inputs: PlacementInputs, result: PlacementResult) -> str:

@@ -17,7 +17,7 @@ from formulas.decode_pool.rate import max_rate
 
 __all__ = [
     "AFFINE_MAX_RATE", "AFFINE_MEAN_BATCH", "AFFINE_MEAN_TPOT", "AFFINE_RATIO", "AFFINE_SHAPE",
-    "AFFINE_TPOT_VARIANCE", "FIXED_AVERAGING", "RANDOM_AVERAGING", "Lengths", "PoolLaw", "affine_batch_law",
-    "PIPELINE_ROUND", "affine_tpot_quantile", "averaging", "capacity", "max_rate", "micro_batch", "round_times",
+    "AFFINE_TPOT_VARIANCE", "FIXED_AVERAGING", "PIPELINE_ROUND", "RANDOM_AVERAGING", "Lengths", "PoolLaw",
+    "affine_batch_law", "affine_tpot_quantile", "averaging", "capacity", "max_rate", "micro_batch", "round_times",
     "stationary_law",
 ]  # fmt: skip

@@ -326,7 +326,7 @@ def capacity(tokens: float, step_time: StepTime, cap: int | None = None) -> floa
     return float(most / (tokens * _times(step_time, np.array([most]))[0]))
 
 
-def _dot(one: Array, other: Any) -> float:
+def _dot(one: Any, other: Any) -> float:
     """Inner product; not by BLAS, whose threads cost more than they save where others want the processors too."""
     return float((one * other).sum())
 

@@ -10,6 +10,11 @@ micro-batches go by, or a micro-batch meets nobody and takes the whole way round
 :func:`~formulas.decode_pool.law.stationary_law`, whose law then is an approximation: micro-batches are taken as equal,
 and at fewer sequences than stages each goes round alone. Where a stage's time is affine in its batch, the first
 part depends on N alone, however the sequences are divided, as long as no micro-batch is empty.
+
+Errors against :mod:`formulas.montecarlo.pipelined_decode` with 2, 4 and 8 stages, 5 to 60 % of the capacity and 40 thousand
+requests: for outputs of 64 equal tokens the mean is 0.2 to 0.7 % too low and P90 within 0.7 %; with a coefficient of variation
+of 1 P90 is 0.8 to 3 % and P99 5 to 11 % too low; for outputs of 9 tokens P90 is 3.5 to 5.3 % too low, as the wait for a pass
+varies and few tokens average it.
 """
 
 from __future__ import annotations
@@ -21,14 +26,16 @@ import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from formulas.closed_form import ClosedForm, Condition, DomainError, Step, at_most, equation, variable
-from formulas.parallelism.means import BOTTLENECK, LATENCY
 
 Array = NDArray[np.float64]
 
 STAGES = variable("stages", "s", "", "pipeline stages, and micro-batches that go round in them")
 ROUND = variable("round_s", "T", "s", "time of a token: once round through all stages")
 
-_S, _SLOWEST, _WAY = STAGES.symbol, BOTTLENECK.symbol, LATENCY.symbol
+SLOWEST = variable("slowest_s", "t_{m}", "s", "time of the slowest stage for one micro-batch")
+WAY = variable("way_s", r"t_{\Sigma}", "s", "time of a micro-batch through all stages and hops that meets no other")
+
+_S, _SLOWEST, _WAY = STAGES.symbol, SLOWEST.symbol, WAY.symbol
 
 
 def _round_steps() -> tuple[Step, ...]:
@@ -46,7 +53,7 @@ PIPELINE_ROUND = ClosedForm(
     "time of a token in a pipeline",
     ROUND,
     sp.Max(_S * _SLOWEST, _WAY),
-    (STAGES, BOTTLENECK, LATENCY),
+    (STAGES, SLOWEST, WAY),
     "A closed ring of queues with constant times: its cycle is that of the slowest queue, or of a customer alone",
     (Condition(at_most(1, _S), "A pipeline has at least one stage."),),
     _round_steps,
@@ -55,7 +62,7 @@ PIPELINE_ROUND = ClosedForm(
 
 Examples
 --------
->>> PIPELINE_ROUND(stages=2, bottleneck_time=0.011, latency=0.02)
+>>> PIPELINE_ROUND(stages=2, slowest_s=0.011, way_s=0.02)
 0.022
 """
 
@@ -98,4 +105,4 @@ def round_times(stage_times: ArrayLike, hops_s: float = 0.0) -> Array:
     times = np.asarray(stage_times, dtype=float)
     if times.ndim < 1 or times.shape[0] == 0:
         raise DomainError("A pipeline has at least one stage.")
-    return np.maximum(times.shape[0] * times.max(axis=0), times.sum(axis=0) + hops_s)
+    return np.asarray(np.maximum(times.shape[0] * times.max(axis=0), times.sum(axis=0) + hops_s))
