@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from calculators import decode, experts, hardware, interference, kv_cache, parallelism, plan, speculative, ttft
+from calculators import (
+    decode,
+    experts,
+    hardware,
+    interference,
+    kv_cache,
+    parallelism,
+    placement,
+    plan,
+    speculative,
+    ttft,
+)
 from calculators.room import Calculator, Room
 
 ROOMS: tuple[Room, ...] = (
     plan.ROOM,
+    placement.ROOM,
     ttft.ROOM,
     parallelism.ROOM,
     kv_cache.ROOM,

@@ -39,6 +39,12 @@ def pipeline_degrees(inputs: Hardware, degrees: Iterable[int] = PIPELINE_DEGREES
     return [_degree("pipeline", n, inputs, _PIPELINE_RULES, _PIPELINE_NOTES) for n in degrees]
 
 
+def tensor_obstacles(inputs: Hardware, n: int) -> tuple[str, ...]:
+    """Return what the model or the link says against a tensor parallel degree; memory, which stages share, aside."""
+    model = hardware_db.models()[inputs.model]
+    return tuple(sentence for rule in _TENSOR_RULES if rule is not _memory and (sentence := rule(model, inputs, n)))
+
+
 Rule = Callable[[hardware_db.Model, Hardware, int], str]
 
 

@@ -81,14 +81,18 @@ class MemoryInputs(Memory, Instance):
 
 
 def room_for_cache(inputs: MemoryInputs, pp: int = 1) -> float | None:
-    """Return the bytes of one accelerator that are left for the cache, or ``None`` if the weights do not fit."""
+    """Return the bytes of one accelerator that are left for the cache, or ``None`` if the weights do not fit.
+
+    With ``pp`` stages it is an accelerator of the fullest, which holds the weights of its layers' share of the model.
+    """
     model = hardware_db.models()[inputs.model]
+    fullest = -(-model.layers // pp) / model.layers
     try:
         return float(
             forms.CACHE_MEMORY(
                 memory_bytes=hardware_db.accelerators()[inputs.accelerator].memory_bytes,
                 memory_share=inputs.memory_share,
-                weight_bytes=model.weight_bytes(inputs.weight_dtype) / (inputs.tp * pp),
+                weight_bytes=model.weight_bytes(inputs.weight_dtype) * fullest / inputs.tp,
                 reserve_bytes=inputs.reserve_gb * 1e9,
             )
         )

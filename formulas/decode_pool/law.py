@@ -77,7 +77,7 @@ class PoolLaw:
     @property
     def mean_batch(self) -> float:
         """Mean number of sequences in the batch, over time []."""
-        return float(np.arange(self.pi.size) @ self.pi)
+        return _dot(np.arange(self.pi.size), self.pi)
 
     @property
     def mean_tpot(self) -> float:
@@ -87,7 +87,7 @@ class PoolLaw:
     @property
     def boundary_wait(self) -> float:
         """Mean wait of an arrival for the end of the step in progress [s]; none in an empty pool."""
-        return float(self.pi[1:] @ self.step_s[1:] / 2)
+        return _dot(self.pi[1:], self.step_s[1:]) / 2
 
     @property
     def full(self) -> float:
@@ -225,9 +225,9 @@ class PoolLaw:
         """Arrivals that one more sequence in the batch causes during its stay, by regression []."""
         seen, step = self._seen_by_a_token
         others = np.arange(seen.size)
-        away = seen * (others - seen @ others)
-        spread = float(away @ others)
-        slope = float(away @ step) / spread if spread > 0 else 0.0
+        away = seen * (others - _dot(seen, others))
+        spread = _dot(away, others)
+        slope = _dot(away, step) / spread if spread > 0 else 0.0
         return min(max(self.rate * self.tokens * slope, 0.0), 1.0 - 1e-9)
 
     @property
@@ -324,6 +324,11 @@ def capacity(tokens: float, step_time: StepTime, cap: int | None = None) -> floa
         raise DomainError("Does not fit: there is no room for a single sequence.")
     most = _FAR if cap is None else float(cap)
     return float(most / (tokens * _times(step_time, np.array([most]))[0]))
+
+
+def _dot(one: Any, other: Any) -> float:
+    """Inner product; not by BLAS, whose threads cost more than they save where others want the processors too."""
+    return float((one * other).sum())
 
 
 def _check_level(level: ArrayLike) -> None:

@@ -148,6 +148,7 @@ INSIDE = {  # every formula, at a point of its domain
     decode_pool.AFFINE_TPOT_VARIANCE: {"rate": 200, "tokens": 64, "fixed_s": 6.6e-3, "slope_s": 2.66e-5},
     decode_pool.FIXED_AVERAGING: {"ratio": 0.5},
     decode_pool.RANDOM_AVERAGING: {"ratio": 0.5},
+    decode_pool.PIPELINE_ROUND: {"stages": 4, "slowest_s": 0.011, "way_s": 0.042},
     interference.BUSY_MEAN: {"rate": 40, "work_s": 0.5, "interruption_s": 0.0141},
     interference.BUSY_VARIANCE: {"rate": 40, "work_s": 0.5, "interruption_s": 0.0141},
     interference.SLOWDOWN: {"mixed_step_s": 0.0149, "decode_step_s": 0.0077},

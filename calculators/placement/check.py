@@ -1,0 +1,216 @@
+"""The finalists of both sides by event simulation, and whether they come in the order of the closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hardware_db
+from calculators.inputs import part_of
+from calculators.machine import MachineInputs, machine_of
+from calculators.outputs import output
+from calculators.placement.candidates import SIDES, Candidate, Evaluator, Shape, Side
+from calculators.placement.cluster import PlacementInputs, SearchInputs
+from calculators.placement.search import Search, evaluator_of, search
+from calculators.step_load import StepContents, step_load
+from formulas import step_time as step
+from formulas.closed_form import DomainError
+from formulas.montecarlo.pipelined_decode import StageTime, simulate_pipelined_decode
+from formulas.montecarlo.serving import Lengths, poisson_workload
+from formulas.montecarlo.tandem import simulate_tandem
+
+Array = NDArray[np.float64]
+
+FINALISTS = 5
+"""Configurations of each side that are simulated: the best of the search."""
+
+MOST_REQUESTS = 20_000
+LONGEST = 32
+"""Output lengths of the simulation are cut at so many times the mean."""
+
+WIDTH = 0.005
+"""Relative width of the bracket in which a simulated goodput is left."""
+
+STAYS = 20
+"""Requests simulated for each that is in an instance at once, at least: the beginning of a run is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finalist:
+    """One configuration by closed form and by simulation."""
+
+    side: str = output("Side")
+    tp: int = output("Tensor degree")
+    pp: int = output("Stages")
+    gpus: int = output("Accelerators of an instance")
+    goodput: float = output("Goodput by closed form", "requests/s")
+    simulated: float = output("simulated", "requests/s")
+    off_percent: float = output("Closed form is off by", "%")
+    per_gpu: float = output("Goodput of an accelerator, closed form", "requests/s")
+    simulated_per_gpu: float = output("simulated for each accelerator", "requests/s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacementCheck:
+    """The simulated finalists beside the closed forms."""
+
+    requests: int = output("Requests of a run")
+    seed: int = output("Seed")
+    prefill_rank_correlation: float | None = output(
+        "Rank correlation of prefill", "", "Spearman, of the goodput for each accelerator; None for fewer than three"
+    )
+    decode_rank_correlation: float | None = output("Rank correlation of decode")
+    prefill_regret: float | None = output(
+        "Regret of prefill", "", "What the configuration chosen loses against the best simulated one, as a share"
+    )
+    decode_regret: float | None = output("Regret of decode")
+    largest_off_percent: float = output("Largest difference of a goodput", "%")
+    rows: tuple[Finalist, ...] = output("Finalists")
+
+
+def check(inputs: PlacementInputs) -> PlacementCheck:
+    """Simulate the finalists of both sides, each at the rates among which its goodput lies.
+
+    Raises
+    ------
+    DomainError
+        If no configuration is left to be simulated.
+    InputsError
+        As for :func:`~calculators.placement.compute.compute`.
+    """
+    found = search(part_of(SearchInputs, inputs))
+    rows = [row for side in SIDES for row in _finalists(inputs, found, side)]
+    if not rows:
+        raise DomainError("No configuration is left to be simulated.")
+    parts = {side: [row for row in rows if row.side == side] for side in SIDES}
+    return PlacementCheck(
+        requests=min(inputs.customers, MOST_REQUESTS),
+        seed=inputs.seed,
+        prefill_rank_correlation=rank_correlation(parts["prefill"]),
+        decode_rank_correlation=rank_correlation(parts["decode"]),
+        prefill_regret=regret(parts["prefill"]),
+        decode_regret=regret(parts["decode"]),
+        largest_off_percent=max(abs(row.off_percent) for row in rows),
+        rows=tuple(rows),
+    )
+
+
+def rank_correlation(rows: list[Finalist]) -> float | None:
+    """Return Spearman's rank correlation of both goodputs for each accelerator; ``None`` for fewer than three rows."""
+    from scipy.stats import spearmanr
+
+    if len(rows) < 3 or len({row.simulated_per_gpu for row in rows}) == 1:
+        return None
+    return float(spearmanr([row.per_gpu for row in rows], [row.simulated_per_gpu for row in rows]).statistic)
+
+
+def regret(rows: list[Finalist]) -> float | None:
+    """Return what the first row, the one chosen, loses against the best simulated one, as a share."""
+    return 1 - rows[0].simulated_per_gpu / max(row.simulated_per_gpu for row in rows) if rows else None
+
+
+def _finalists(inputs: PlacementInputs, found: Search, side: Side, count: int = FINALISTS) -> list[Finalist]:
+    """Return the simulated finalists of a side, the one chosen first."""
+    evaluator = evaluator_of(inputs, found)
+    chosen = found.best(side)
+    allowed = [each for each in found.allowed(side) if each != chosen]
+    best = [chosen, *allowed][:count] if chosen else allowed[:count]
+    return [_simulated(inputs, evaluator, each) for each in best]
+
+
+def _simulated(inputs: PlacementInputs, evaluator: Evaluator, candidate: Candidate) -> Finalist:
+    if candidate.side == "prefill":
+        meets = _prefill_meets(inputs, evaluator, candidate)
+    else:
+        meets = _decode_meets(inputs, evaluator, candidate)
+    goodput = candidate.goodput or 0.0
+    simulated = largest_rate(lambda rate: meets(rate) >= inputs.level, goodput)
+    if candidate.side == "prefill":
+        simulated = min(simulated, evaluator.hand_off.max_rate if inputs.steps else simulated)
+    return Finalist(
+        side=candidate.side, tp=candidate.tp, pp=candidate.pp, gpus=candidate.gpus, goodput=goodput, simulated=simulated,
+        off_percent=100 * (goodput / simulated - 1), per_gpu=goodput / candidate.gpus,
+        simulated_per_gpu=simulated / candidate.gpus,
+    )  # fmt: skip
+
+
+def largest_rate(met: Callable[[float], bool], guess: float) -> float:
+    """Return the largest rate at which something is met, by bisection from a guess.
+
+    >>> round(largest_rate(lambda rate: rate < 10, 7.0), 1)
+    10.0
+    """
+    low, high = 0.98 * guess, 1.02 * guess
+    while not met(low) and low > 1e-3 * guess:
+        low, high = 0.9 * low, low
+    while met(high) and high < 4 * guess:
+        low, high = high, 1.1 * high
+    while high - low > WIDTH * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if met(middle) else (low, middle)
+    return (low + high) / 2
+
+
+def _prefill_meets(inputs: PlacementInputs, evaluator: Evaluator, candidate: Candidate) -> Callable[[float], float]:
+    """Return the share of first tokens in time against the rate, in the pipeline that the candidate is."""
+    shape = Shape(candidate.tp, candidate.pp, candidate.nodes)
+    stages_s = evaluator.times.prefill_s(evaluator.inputs, shape.tp, shape.pp)[:, np.newaxis]
+    hops = evaluator.prefill_pipeline(shape).latency_s - float(stages_s.sum())
+    requests = min(inputs.customers, 10 * MOST_REQUESTS)
+    gaps = np.random.default_rng(inputs.seed).standard_exponential(requests)
+
+    def share(rate: float) -> float:
+        times = simulate_tandem(gaps / rate, stages_s) + hops
+        return float((times[requests // 10 :] <= 1e-3 * inputs.ttft_slo_ms).mean())
+
+    return share
+
+
+def _decode_meets(inputs: PlacementInputs, evaluator: Evaluator, candidate: Candidate) -> Callable[[float], float]:
+    """Return the share of requests whose tokens are in time against the rate, micro-batch by micro-batch."""
+    pipeline = evaluator.decode_pipeline(Shape(candidate.tp, candidate.pp, candidate.nodes), candidate.slots)
+    stages = stage_clocks(inputs, candidate)
+    hops = evaluator.decode_hops_s(Shape(candidate.tp, candidate.pp, candidate.nodes))
+    outputs = Lengths(inputs.output_tokens, inputs.output_cv, LONGEST * inputs.output_tokens)
+    inside = pipeline.law(candidate.goodput or 0.0).mean_batch  # a run many stays long, whatever the batch
+    requests = min(inputs.customers, max(MOST_REQUESTS, int(STAYS * inside)))
+
+    def share(rate: float) -> float:
+        workload = poisson_workload(rate, requests, Lengths(inputs.prompt_context), outputs, inputs.seed)
+        done = simulate_pipelined_decode(workload, stages, hops, candidate.slots)
+        times = (done - workload.arrivals) / np.maximum(workload.output_tokens - 1, 1)
+        kept = slice(requests // 5, requests - requests // 20)
+        return float((times[kept] <= evaluator.tpot_slo_s).mean())
+
+    return share
+
+
+def stage_clocks(inputs: PlacementInputs, candidate: Candidate) -> list[StageTime]:
+    """Return the time of each stage for any micro-batch: exact at the mean context, by the slope there at others."""
+    part, layers = part_of(MachineInputs, inputs, tp=candidate.tp), hardware_db.models()[inputs.model].layers
+    counts = [len(each) for each in np.array_split(range(layers), candidate.pp)]
+    most = min(candidate.slots or MOST_REQUESTS, 4 * MOST_REQUESTS)
+    kinds = {(count, place == candidate.pp - 1) for place, count in enumerate(counts)}
+    clocks = {kind: _clock(inputs, part, kind, most) for kind in kinds}
+    return [clocks[count, place == candidate.pp - 1] for place, count in enumerate(counts)]
+
+
+def _clock(inputs: PlacementInputs, part: MachineInputs, kind: tuple[int, bool], most: int) -> StageTime:
+    batch, mean, machine = np.arange(most + 1.0), inputs.mean_context, machine_of(part)
+
+    def times(context: float) -> Array:
+        load = step_load(part, StepContents(sequences=batch, context_tokens=context), kind[0], with_output=kind[1])
+        return np.asarray(step.step_time(load, machine).total_s)
+
+    reach = max(1.0, min(mean - 1, inputs.steps / 2))
+    low, middle, high = (times(mean + shift) for shift in (-reach, 0.0, reach))
+    slope = (high - low) / (2 * reach * np.maximum(batch, 1))
+    return partial(_stage_time, middle.tolist(), slope.tolist(), mean)
+
+
+def _stage_time(base: list[float], slope: list[float], mean: float, sequences: int, context: int) -> float:
+    return base[sequences] + slope[sequences] * (context - mean * sequences)
