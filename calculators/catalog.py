@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calculators import decode, experts, hardware, home, interference, kv_cache, parallelism, speculative, ttft
+from calculators import decode, experts, hardware, home, interference, kv_cache, parallelism, pools, speculative, ttft
 from calculators.room import Calculator, Room
 
 ROOMS: tuple[Room, ...] = (
@@ -12,6 +12,7 @@ ROOMS: tuple[Room, ...] = (
     kv_cache.ROOM,
     decode.ROOM,
     interference.ROOM,
+    pools.ROOM,
     speculative.ROOM,
     experts.ROOM,
     hardware.ROOM,
