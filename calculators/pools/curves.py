@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 STEPS = 300
 """Most steps of rounding that a curve shows exactly."""
 
-FACTORS = (0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0)
+FACTORS = (0.5, 0.63, 0.8, 1.0, 1.25, 1.6, 2.0)
 """What the lengths of prompts and outputs are multiplied by."""
 
 MOST_BUDGET = 128
