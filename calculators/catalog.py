@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from calculators import decode, experts, hardware, home, interference, kv_cache, parallelism, pools, speculative, ttft
+from calculators import (
+    compare,
+    decode,
+    experts,
+    hardware,
+    home,
+    interference,
+    kv_cache,
+    parallelism,
+    pools,
+    speculative,
+    ttft,
+)
 from calculators.room import Calculator, Room
 
 ROOMS: tuple[Room, ...] = (
@@ -13,6 +25,7 @@ ROOMS: tuple[Room, ...] = (
     decode.ROOM,
     interference.ROOM,
     pools.ROOM,
+    compare.ROOM,
     speculative.ROOM,
     experts.ROOM,
     hardware.ROOM,
