@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calculators import (
+    compare,
     decode,
     experts,
     hardware,
@@ -11,6 +12,7 @@ from calculators import (
     parallelism,
     placement,
     plan,
+    pools,
     speculative,
     ttft,
 )
@@ -19,6 +21,8 @@ from calculators.room import Calculator, Room
 ROOMS: tuple[Room, ...] = (
     plan.ROOM,
     placement.ROOM,
+    pools.ROOM,
+    compare.ROOM,
     ttft.ROOM,
     parallelism.ROOM,
     kv_cache.ROOM,

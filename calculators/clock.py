@@ -37,6 +37,8 @@ class ServingClock:
         Reading the prefix that every prompt has in the cache, for a step with a prompt in it.
     overhead_s : float
         Of a step.
+    mixed_efficiency : float
+        Share of the arithmetic rate that a step reaches that holds both prompts and sequences.
 
     Notes
     -----
@@ -56,6 +58,7 @@ class ServingClock:
     memory_token_s: float
     prefix_s: float
     overhead_s: float
+    mixed_efficiency: float = 1.0
 
     def __call__(self, prompt_tokens: float, cached_tokens: float, decoding: float, context_sum: float) -> float:
         """Time of a step [s]: see :data:`formulas.montecarlo.serving.StepTime`."""
@@ -66,6 +69,8 @@ class ServingClock:
             + self.compute_sequence_s * decoding
             + self.compute_context_s * context_sum
         )
+        if prompt and decoding:
+            compute /= self.mixed_efficiency
         memory = (
             self.weights_s[tokens]
             + self.memory_cached_s * max(cached_tokens, 0.0)
@@ -97,6 +102,8 @@ class ServingClock:
             + self.compute_sequence_s * sequences
             + self.compute_context_s * context_sum
         )
+        if self.mixed_efficiency < 1:
+            compute = compute / np.where((prompt_tokens > 0) & (sequences > 0), self.mixed_efficiency, 1.0)
         memory = (
             _read(weights, tokens)
             + (self.memory_cached_s * np.maximum(before, 0.0) + self.prefix_s) * (prompt_tokens > 0)

@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+
+from calculators.inputs import number
 
 ROUNDING = 1e-9
 """Share by which a rate may exceed the highest one before it counts as more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetRate:
+    """What a whole deployment is to carry."""
+
+    target_rate: float = number(
+        "Target rate",
+        unit="requests/s",
+        low=0.001,
+        high=1e7,
+        default=500,
+        step=10,
+        symbol="R",
+        help="Mean rate of requests that the whole deployment is to carry within its targets.",
+    )
 
 
 def within(rate: float, max_rate: float) -> bool:

@@ -254,7 +254,7 @@ class ClosedForm:
     def elasticity(self, name: str) -> ClosedForm:
         r"""Return :math:`\frac{x}{f} \frac{\partial f}{\partial x}`: percent per percent of `name`.
 
-        A whole number moves like what it is rounded down from.
+        A whole number moves like what it is rounded from.
         """
         self.argument(name)
         return _elasticity(self, name)
@@ -360,7 +360,7 @@ def _inverse(form: ClosedForm, name: str, solution: sp.Expr) -> ClosedForm:
 @lru_cache(maxsize=256)
 def _elasticity(form: ClosedForm, name: str) -> ClosedForm:
     x = form.argument(name)
-    smooth = form.expression.replace(sp.floor, lambda inner: inner)
+    smooth = form.expression.replace(sp.floor, lambda inner: inner).replace(sp.ceiling, lambda inner: inner)
     slope = tidy(sp.simplify(x.symbol / smooth * sp.diff(smooth, x.symbol)))
     meaning = f"elasticity of the {form.name} in the {x.description}"
     result = variable("elasticity", rf"\varepsilon_{{{x.latex}}}", "", meaning, real=True)

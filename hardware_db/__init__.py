@@ -1,4 +1,4 @@
-"""Accelerators, links and models: figures with their sources, read from the TOML files under ``data/``.
+"""Accelerators, links, models and workloads: figures with their sources, read from the TOML files under ``data/``.
 
 Everything a caller needs is here; see ``README.md`` for the files and for how to add a record.
 """
@@ -9,12 +9,13 @@ from hardware_db.attention import AttentionGroup
 from hardware_db.dtypes import FORMATS, KV_BYTES, WeightFormat, weight_format
 from hardware_db.errors import DatabaseError, UnknownFormat, UnsupportedDataType
 from hardware_db.link import Link
-from hardware_db.load import accelerators, assumptions, links, load_folder, models, speedups
+from hardware_db.load import accelerators, assumptions, links, load_folder, models, speedups, workloads
 from hardware_db.model import Model
 from hardware_db.parameters import ParameterCount
 from hardware_db.records import Record
 from hardware_db.sources import Citation, Source, cite, sources
 from hardware_db.speedup import Speedup
+from hardware_db.workload import Slo, Workload
 
 __all__ = [
     "FORMATS",
@@ -30,12 +31,14 @@ __all__ = [
     "ParameterCount",
     "Price",
     "Record",
+    "Slo",
     "Source",
     "Speedup",
     "StepAssumptions",
     "UnknownFormat",
     "UnsupportedDataType",
     "WeightFormat",
+    "Workload",
     "accelerators",
     "assumptions",
     "cite",
@@ -45,4 +48,5 @@ __all__ = [
     "sources",
     "speedups",
     "weight_format",
+    "workloads",
 ]

@@ -19,6 +19,7 @@ from hardware_db.link import Link
 from hardware_db.model import Model
 from hardware_db.records import FIELD_RULE, Record
 from hardware_db.speedup import Speedup
+from hardware_db.workload import Workload
 
 DATA = Path(__file__).parent / "data"
 _ID = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -86,6 +87,35 @@ def speedups() -> Mapping[str, Speedup]:
     1.43
     """
     return load_folder(DATA / "speedups", Speedup)
+
+
+@cache
+def workloads() -> Mapping[str, Workload]:
+    """Return all workloads by id; the mapping cannot be changed.
+
+    Examples
+    --------
+    >>> workloads()["chat-sharegpt"].slo_for("opt-66b").ttft_ms
+    2500.0
+    """
+    found = load_folder(DATA / "workloads", Workload)
+    check_models(found, models())
+    return found
+
+
+def check_models(found: Mapping[str, Workload], known: Mapping[str, Model]) -> None:
+    """Refuse workloads with targets for a model that does not exist.
+
+    Raises
+    ------
+    DatabaseError
+        Names record and field.
+    """
+    for key, workload in found.items():
+        for slo in workload.slos:
+            if slo.model not in known:
+                reason = f"'{slo.model}' is not the id of a model"
+                raise DatabaseError(reason, file=DATA / "workloads", record=key, field="slos")
 
 
 def check_links(found: Mapping[str, Accelerator], known: Mapping[str, Link]) -> None:

@@ -11,7 +11,6 @@ from calculators.inputs import InputsError
 from calculators.outputs import output
 from calculators.scenario import ServiceLevels
 from calculators.systems import ChunkedPrefill, Disaggregated, Latency, PrefillFirst, ServingInputs, System
-from calculators.systems.disaggregated import prefill_goodput
 
 DEGREES = (1, 2, 4, 8)
 """Tensor degrees that are tried."""
@@ -153,7 +152,10 @@ def _colocated(system: System, targets: ServiceLevels, rate: float, budget: int 
 
 def _apart(usable: dict[int, ServingInputs], targets: ServiceLevels, rate: float) -> list[Deployment]:
     """Return the best disaggregated deployment for each pair of degrees."""
-    prefill = {tp: prefill_goodput(PrefillFirst(shared).prefill_s, targets) for tp, shared in usable.items()}
+    prefill = {
+        tp: Disaggregated(shared).prefill_goodput(targets.ttft_slo_ms, targets.attainment)
+        for tp, shared in usable.items()
+    }
     decode = {
         tp: PrefillFirst(shared).pool.max_rate(targets.tpot_slo_ms, targets.attainment) for tp, shared in usable.items()
     }

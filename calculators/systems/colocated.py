@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -86,9 +86,12 @@ class ChunkedPrefill(System):
     ----------
     budget
         Most tokens of a step, sequences and prompts together.
+    mixed_efficiency
+        Share of the arithmetic rate that a step with both prompts and sequences reaches.
     """
 
     budget: int
+    mixed_efficiency: float = 1.0
 
     name = "Chunked prefill"
     key = "chunked"
@@ -108,7 +111,8 @@ class ChunkedPrefill(System):
     def _clock(self) -> ServingClock:
         prompt = self.inputs.prompt_tokens
         contexts = (prompt, prompt + self.inputs.output_tokens)
-        return clock_of(self.inputs, 2 * self.budget, contexts, self.inputs.cached_tokens)
+        clock = clock_of(self.inputs, 2 * self.budget, contexts, self.inputs.cached_tokens)
+        return replace(clock, mixed_efficiency=self.mixed_efficiency)
 
     def _mixed(self, sequences: Array, prompt_tokens: Array) -> Array:
         context = self.pool.context_tokens - self.inputs.cached_tokens

@@ -128,7 +128,7 @@ class Disaggregated(System):
 
         ``None`` if one of the sides meets its target at no rate.
         """
-        prefill = prefill_goodput(self.prefill_s, targets)
+        prefill = self.prefill_goodput(targets.ttft_slo_ms, targets.attainment)
         decode = self.pool.max_rate(targets.tpot_slo_ms, targets.attainment)
         if not prefill or not decode:
             return None
@@ -136,10 +136,10 @@ class Disaggregated(System):
         one = 1 / self.inputs.tp
         return Disaggregated(self.inputs, one * share, one * (1 - share))
 
-
-def prefill_goodput(prefill_s: float, targets: ServiceLevels) -> float | None:
-    """Return the largest rate of one prefill instance at which enough first tokens are in time."""
-    wait_limit = 1e-3 * targets.ttft_slo_ms / prefill_s - 1
-    if wait_limit < 0:
-        return None
-    return float(md1.max_utilization(wait_limit, targets.attainment)) / prefill_s
+    def prefill_goodput(self, ttft_slo_ms: float, attainment: float) -> float | None:
+        """Return the largest rate of one prefill instance at which enough first tokens are in time, or ``None``."""
+        wait_limit = 1e-3 * ttft_slo_ms / self.prefill_s - 1
+        if wait_limit < 0:
+            return None
+        rate = float(md1.max_utilization(wait_limit, attainment)) / self.prefill_s
+        return rate if rate > 0 else None

@@ -221,7 +221,7 @@ def test_a_slow_link_holds_prefill_back_and_matching_stages_do_not():
         "link": "eth-25g",
         "nodes": 1,
     }
-    inputs, crossing = searched(**values)
+    _, crossing = searched(**values)
     _, inside = searched(**values, network="slow")
     most = 0.8 * 25e9 / 8 / (64 * 2 * 9216 * 2 * 512)
     assert max(each.goodput for each in crossing.allowed("prefill")) == pytest.approx(most)

@@ -49,7 +49,9 @@ class _Reader:
             self.take()
             return -self.product()
         total = self.power()
-        while self.peek() in ("*", "(") or (self.peek().startswith("\\") and self.peek() != r"\rfloor"):
+        while self.peek() in ("*", "(") or (
+            self.peek().startswith("\\") and self.peek() not in (r"\rfloor", r"\rceil")
+        ):
             if self.peek() == "*":
                 self.take()
             total *= self.power()
@@ -70,6 +72,8 @@ class _Reader:
             return self.group("{", "}")
         if symbol == r"\lfloor":
             return math.floor(self.group(r"\lfloor", r"\rfloor"))
+        if symbol == r"\lceil":
+            return math.ceil(self.group(r"\lceil", r"\rceil"))
         self.take()
         if symbol == r"\frac":
             return self.group("{", "}") / self.group("{", "}")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulas
-from formulas import decode_pool, experts, interference, kv_cache, parallelism, speculative, step_time
+from formulas import decode_pool, experts, interference, kv_cache, parallelism, pools, speculative, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
 from formulas.queueing import batching, bursts, many_servers, md1, mg1, order
@@ -183,8 +183,32 @@ INSIDE = {  # every formula, at a point of its domain
     many_servers.KIMURA_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286, "equal_wait": 0.0152},
     many_servers.ALLEN_CUNNEEN_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286},
     many_servers.ROUND_ROBIN_MEAN_WAIT: {"utilization": 0.8, "servers": 8, "cv": 1.3, "mean_service": 0.1},
+    pools.PLANNED_RATE: {"rate": 60, "headroom": 0.3},
+    pools.INSTANCES: {"carried_rate": 50, "goodput": 6},
+    pools.GROUP_GOODPUT: {
+        "prefill_instances": 4, "prefill_goodput": 5.6, "decode_instances": 2, "decode_goodput": 10,
+    },
+    pools.AFTER_LOSS: {"prefill_instances": 9, "prefill_goodput": 5.6, "decode_instances": 4, "decode_goodput": 10},
+    pools.GOODPUT_PER_GPU: {
+        "rate": 50, "prefill_instances": 9, "prefill_gpus": 2, "decode_instances": 3, "decode_gpus": 1,
+    },
+    pools.IDEAL_GOODPUT: {"prefill_gpus": 2, "prefill_goodput": 6, "decode_gpus": 1, "decode_goodput": 20},
+    pools.IDEAL_RATIO: {"prefill_goodput": 6, "decode_goodput": 20},
+    pools.WASTED: {
+        "carried_rate": 50, "prefill_gpus": 2, "prefill_goodput": 6, "decode_gpus": 1, "decode_goodput": 20,
+        "prefill_instances": 9, "decode_instances": 3,
+    },
+    pools.WASTE_BOUND: {
+        "carried_rate": 50, "prefill_gpus": 2, "prefill_goodput": 6, "decode_gpus": 1, "decode_goodput": 20,
+    },
+    pools.GAIN_OVER_COLOCATED: {"goodput_per_gpu": 3.3333, "colocated_per_gpu": 1.6},
 }  # fmt: skip
-STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH, batching.LARGEST_BATCH_OF_PROMPTS}  # whole numbers
+STEPWISE = {  # whole numbers
+    kv_cache.TOKENS_IN_MEMORY,
+    kv_cache.LARGEST_BATCH,
+    batching.LARGEST_BATCH_OF_PROMPTS,
+    pools.INSTANCES,
+}
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)
 
 

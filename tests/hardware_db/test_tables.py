@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hardware_db
-from hardware_db import accelerators, cite, links, models, sources
+from hardware_db import accelerators, cite, links, models, sources, workloads
 from hardware_db.sources import SOURCES_FILE
 
 DATA = Path(hardware_db.__file__).parent / "data"
@@ -124,7 +124,7 @@ def test_every_source_is_cited_and_every_citation_resolves():
     text = "".join(p.read_text() for p in DATA.rglob("*.toml") if p != SOURCES_FILE)
     idle = [key for key in sources() if f'"{key}"' not in text and f'"{key}:' not in text]
     assert idle == []
-    for table in (accelerators(), links(), models()):
+    for table in (accelerators(), links(), models(), workloads()):
         for record in table.values():
             assert all(str(citation) for citation in record.citations())
 

@@ -1,0 +1,232 @@
+"""The event simulation beside the forms: the three ways on all accelerators, requests at random and behind a router."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hardware_db
+from calculators.checks import ComparedFigure, compared
+from calculators.clock import ServingClock, clock_of
+from calculators.compare.compute import Way, compute, fleets_of
+from calculators.compare.figures import NAMES
+from calculators.compare.inputs import CompareInputs, effective
+from calculators.compare.search import Fleet
+from calculators.inputs import part_of
+from calculators.kv_transfer import TransferInputs, route_of
+from calculators.memory import moved_bytes
+from calculators.outputs import output
+from calculators.systems import ChunkedPrefill, Disaggregated
+from formulas.closed_form import DomainError
+from formulas.montecarlo.serving import (
+    InstanceSettings,
+    KvLink,
+    Lengths,
+    Served,
+    Targets,
+    Workload,
+    poisson_workload,
+    simulate,
+    simulate_disaggregated,
+    simulated_goodput,
+)
+
+Places = NDArray[np.int64]
+
+MOST_REQUESTS = 30_000
+"""Requests of a run at the arrival rate, however many are asked for; a step of the search for the goodput has a third."""
+
+LONGEST = 8
+"""Lengths are cut at so many times their mean."""
+
+PRECISION = 0.02
+"""Of a simulated goodput."""
+
+
+@dataclass(frozen=True)
+class CheckedWay:
+    """One way by formula and by simulation."""
+
+    label: str = output("Way")
+    formula_goodput: float = output("Goodput per accelerator, formula", "requests/s")
+    simulated_goodput: float | None = output("Simulated, requests at random", "requests/s")
+    routed_goodput: float | None = output("Simulated, to the fewest requests", "requests/s")
+    formula_attainment: float = output("Attainment at the arrival rate, formula")
+    simulated_attainment: float | None = output("Simulated attainment")
+    low: float | None = output("Interval from")
+    high: float | None = output("to")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareCheck:
+    """The simulated ways beside the forms."""
+
+    customers: int = output("Requests simulated")
+    warm_up: int = output("of which at either end, not counted")
+    seed: int = output("Seed")
+    ways: tuple[CheckedWay, ...] = output("Ways")
+    rows: tuple[ComparedFigure, ...] = output("Times at the arrival rate")
+
+
+def check(inputs: CompareInputs) -> CompareCheck:
+    """Simulate each way that keeps the targets at some rate: its goodput, and its times at the arrival rate.
+
+    Raises
+    ------
+    DomainError
+        If none does.
+    InputsError
+        As for :func:`~calculators.compare.compute.compute`.
+    """
+    result = compute(inputs)
+    used = effective(inputs)
+    found = {key: getattr(result, key) for key in NAMES if getattr(result, key).goodput}
+    if not found:
+        raise DomainError("No way keeps the targets at any rate: there is nothing to simulate.")
+    requests = min(inputs.customers, MOST_REQUESTS)
+    ways, rows = [], []
+    for key, way in found.items():
+        bench = Bench(used, fleets_of(used)[key], _prompt_cv(inputs))
+        row, times = _held_against(bench, way, result.total_rate, requests)
+        ways.append(row)
+        rows += times
+    return CompareCheck(
+        customers=requests,
+        warm_up=requests // 10 + requests // 20,
+        seed=inputs.seed,
+        ways=tuple(ways),
+        rows=tuple(rows),
+    )
+
+
+def _prompt_cv(inputs: CompareInputs) -> float:
+    if inputs.workload is None:
+        return 0.0
+    return hardware_db.workloads()[inputs.workload].prompt_cv or 0.0
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One way, simulated.
+
+    Attributes
+    ----------
+    routed
+        Whether a request goes to the instance with the fewest requests, of those of its kind; else to any, as the forms
+        take it.
+    """
+
+    inputs: CompareInputs
+    fleet: Fleet
+    prompt_cv: float = 0.0
+    routed: bool = False
+
+    def run(self, rate: float, requests: int) -> Served:
+        """Return what became of so many requests at a rate [requests/s] of all, those at either end left out."""
+        # Of requests spread at random, each instance sees its share of the rate: one of them is enough.
+        one = not self.routed and not isinstance(self.fleet.system, Disaggregated)
+        workload = self._workload(rate / self.fleet.units if one else rate, requests)
+        served = self._served(workload, self._clock(workload), 1 if one else self.fleet.units)
+        return served.part(requests // 10, requests - requests // 20)
+
+    def goodput(self, guess: float, requests: int) -> float | None:
+        """Return the highest rate [requests/s] of all within the targets, or ``None`` if it is far from the guess."""
+        own = self.inputs
+        targets = Targets(1e-3 * own.ttft_slo_ms, 1e-3 * own.tpot_slo_ms, own.attainment)
+        try:
+            return simulated_goodput(
+                lambda rate: self.run(rate, requests), targets, 0.5 * guess, 1.7 * guess, PRECISION
+            )
+        except DomainError:
+            return None
+
+    def _workload(self, rate: float, requests: int) -> Workload:
+        prompt, out = self.inputs.prompt_tokens, self.inputs.output_tokens
+        prompts = Lengths(prompt, self.prompt_cv, LONGEST * prompt)
+        outputs = Lengths(out, self.inputs.output_cv, LONGEST * out)
+        return poisson_workload(rate, requests, prompts, outputs, self.inputs.seed)
+
+    def _clock(self, workload: Workload) -> ServingClock:
+        longest = int(workload.prompt_tokens.max()), int(workload.output_tokens.max())
+        budget = self.fleet.system.budget if isinstance(self.fleet.system, ChunkedPrefill) else 0
+        contexts = self.inputs.prompt_tokens, sum(longest)
+        most = max(longest[0], budget) + len(workload)
+        clock = clock_of(self.inputs, most, contexts, self.inputs.cached_tokens)
+        return replace(clock, mixed_efficiency=self.inputs.mixed_efficiency)
+
+    def _served(self, workload: Workload, clock: ServingClock, instances: int) -> Served:
+        match self.fleet.system:
+            case Disaggregated() as system:
+                counts = round(system.prefill_instances), round(system.decode_instances)
+                sides = InstanceSettings("prefill", clock), InstanceSettings("decode", clock)
+                link = self._link(min(counts))
+                if self.routed:
+                    return simulate_disaggregated(workload, *sides, counts, link)
+                return apart_at_random(workload, *sides, counts, link, self.inputs.seed)
+            case ChunkedPrefill() as system:
+                settings = InstanceSettings("chunked", clock, chunk_tokens=system.budget)
+            case _:
+                settings = InstanceSettings("prefill-first", clock)
+        return simulate(workload, settings, instances)
+
+    def _link(self, pairs: int) -> KvLink:
+        inputs = part_of(TransferInputs, self.inputs)
+        route, tokens = route_of(inputs), self.inputs.prompt_tokens
+        moved = float(moved_bytes(hardware_db.models()[inputs.model], tokens + inputs.cached_tokens, inputs.kv_dtype))
+        bytes_s = pairs * route.bytes_s * inputs.links_used * inputs.link_efficiency
+        return KvLink(moved / tokens, bytes_s, route.latency_s)
+
+
+def apart_at_random(
+    workload: Workload,
+    prefill: InstanceSettings,
+    decode: InstanceSettings,
+    instances: tuple[int, int],
+    link: KvLink,
+    seed: int,
+) -> Served:
+    """Simulate prefill and decode instances where each request goes to any of either kind."""
+    generator = np.random.default_rng([seed, *instances])
+    first = np.empty(len(workload))
+    for part in _parts(generator, len(workload), instances[0]):
+        first[part] = simulate(workload.only(part), prefill).first_tokens
+    completions = first.copy()
+    handed = np.flatnonzero(workload.output_tokens > 1)
+    handed = handed[np.argsort(first[handed], kind="stable")]
+    there = Workload(
+        link.delivered(first[handed], workload.prompt_tokens[handed]),
+        workload.prompt_tokens[handed],
+        workload.output_tokens[handed],
+    )
+    for part in _parts(generator, len(handed), instances[1]):
+        completions[handed[part]] = simulate(there.only(part), decode).completions
+    return Served(workload.arrivals, first, completions, workload.prompt_tokens, workload.output_tokens, ())
+
+
+def _parts(generator: np.random.Generator, requests: int, instances: int) -> list[Places]:
+    """Return the places of the requests that each instance serves."""
+    chosen = generator.integers(instances, size=requests)
+    return [part for each in range(instances) if (part := np.flatnonzero(chosen == each)).size]
+
+
+def _held_against(bench: Bench, way: Way, rate: float, requests: int) -> tuple[CheckedWay, list[ComparedFigure]]:
+    """Return a way's goodput and attainment beside its simulation, and its times where it has a steady state."""
+    name, gpus = NAMES[bench.fleet.key], bench.fleet.gpus
+    goodput = way.goodput or 0.0
+    found = [each.goodput(goodput, requests // 3) for each in (bench, replace(bench, routed=True))]
+    simulated = [None if rate is None else rate / gpus for rate in found]
+    if way.mean_ttft_ms is None:
+        return CheckedWay(name, goodput / gpus, *simulated, 0.0, None, None, None), []
+    run = bench.run(rate, requests)
+    share = run.attainment(1e-3 * bench.inputs.ttft_slo_ms, 1e-3 * bench.inputs.tpot_slo_ms)
+    row = CheckedWay(
+        name, goodput / gpus, *simulated, way.attainment or 0.0, share.estimate, share.low, share.high
+    )  # fmt: skip
+    times = []
+    for prefix, label in (("mean", "mean"), ("p50", "P50"), ("p90", "P90"), ("p99", "P99")):
+        for what, intervals in (("ttft", run.ttft_estimates()), ("tpot", run.tpot_estimates())):
+            value = getattr(way, f"{prefix}_{what}_ms")
+            times.append(compared(f"{label} {what.upper()}, {name.lower()}", value, intervals[label.lower()], 1e3))
+    return row, times

@@ -1,0 +1,126 @@
+"""The simulation beside the formulas: one instance of each kind at its goodput, and the whole group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import hardware_db
+from calculators.clock import clock_of
+from calculators.inputs import part_of
+from calculators.kv_transfer import TransferInputs, route_of
+from calculators.memory import moved_bytes
+from calculators.outputs import output
+from calculators.pools.compute import compute
+from calculators.pools.goodputs import decode_side
+from calculators.pools.inputs import PoolsInputs
+from calculators.systems import ServingInputs
+from formulas.closed_form import DomainError
+from formulas.montecarlo.confidence import Interval
+from formulas.montecarlo.serving import (
+    InstanceSettings,
+    KvLink,
+    Lengths,
+    Workload,
+    poisson_workload,
+    simulate,
+    simulate_disaggregated,
+)
+from formulas.montecarlo.serving.instance import Kind
+
+MOST_REQUESTS = 60_000
+"""Requests of a check, however many are asked for: some seconds."""
+
+LONGEST = 32
+"""Output lengths of the simulation are cut at so many times the mean."""
+
+ANY = float("inf")
+
+
+@dataclass(frozen=True)
+class CheckedGoodput:
+    """The share of requests within target at a rate, by simulation."""
+
+    label: str = output("Deployment")
+    rate: float = output("Rate", "requests/s")
+    asked: float = output("Attainment asked for")
+    simulated: float = output("Attainment simulated")
+    low: float = output("Interval from")
+    high: float = output("to")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolsCheck:
+    """The simulated deployments beside what was asked of them."""
+
+    customers: int = output("Requests simulated")
+    warm_up: int = output("of which at either end, not counted")
+    seed: int = output("Seed")
+    rows: tuple[CheckedGoodput, ...] = output("Attainment")
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What all simulated deployments share."""
+
+    inputs: PoolsInputs
+    requests: int
+
+    def settings(self, kind: Kind, serving: ServingInputs) -> InstanceSettings:
+        prompt = self.inputs.prompt_tokens
+        contexts = (prompt, prompt + LONGEST * self.inputs.output_tokens if self.inputs.output_cv else
+                    prompt + self.inputs.output_tokens)  # fmt: skip
+        clock = clock_of(serving, prompt + self.requests, contexts, self.inputs.cached_tokens)
+        return InstanceSettings(
+            kind, clock, max_batch=decode_side(self.inputs).pool.slots if kind == "decode" else None
+        )
+
+    def workload(self, rate: float) -> Workload:
+        outputs = Lengths(self.inputs.output_tokens, self.inputs.output_cv, LONGEST * self.inputs.output_tokens)
+        return poisson_workload(rate, self.requests, Lengths(self.inputs.prompt_tokens), outputs, self.inputs.seed)
+
+    def link(self, pairs: int) -> KvLink:
+        """Return the links of a group as one, each pair of instances with its own: as fast as all, none faster than one."""
+        inputs = part_of(TransferInputs, self.inputs, rate=1.0)
+        route, tokens = route_of(inputs), self.inputs.prompt_tokens
+        moved = float(moved_bytes(hardware_db.models()[inputs.model], tokens + inputs.cached_tokens, inputs.kv_dtype))
+        one = route.bytes_s * inputs.links_used * inputs.link_efficiency
+        return KvLink(moved / tokens, one * pairs, route.latency_s + moved / one * (1 - 1 / pairs))
+
+
+def check(inputs: PoolsInputs) -> PoolsCheck:
+    """Simulate one instance of each kind at its goodput, and the group at the rate it is to carry.
+
+    Raises
+    ------
+    DomainError
+        If a goodput is typed in, or there is no group.
+    InputsError
+        As for :func:`~calculators.pools.compute.compute`.
+    """
+    if inputs.prefill_goodput is not None or inputs.decode_goodput is not None:
+        raise DomainError("The goodputs are typed in: there is no instance to simulate. Leave them empty to have one.")
+    result = compute(inputs)
+    if not result.served_rate or result.prefill_instances is None or result.decode_instances is None:
+        raise DomainError("There is no group that serves anything to simulate.")
+    requests = min(inputs.customers, MOST_REQUESTS)
+    bench = _Bench(inputs, requests)
+    prefill = bench.settings("prefill", part_of(ServingInputs, inputs))
+    decode = bench.settings("decode", decode_side(inputs).inputs)
+    ttft, tpot = 1e-3 * inputs.ttft_slo_ms, 1e-3 * inputs.tpot_slo_ms
+    skipped = requests // 10
+    rows = []
+
+    def row(label: str, rate: float, run: object, limits: tuple[float, float]) -> None:
+        share: Interval = run.part(skipped, requests - skipped // 2).attainment(*limits)  # type: ignore[attr-defined]
+        rows.append(CheckedGoodput(label, rate, inputs.attainment, share.estimate, share.low, share.high))
+
+    for label, goodput, settings, limits in (
+        ("one prefill instance, TTFT", result.prefill_goodput, prefill, (ttft, ANY)),
+        ("one decode instance, TPOT", result.decode_goodput, decode, (ANY, tpot)),
+    ):
+        assert goodput is not None  # noqa: S101 - else there would be no group
+        row(label, goodput, simulate(bench.workload(goodput), settings), limits)
+    counts = result.prefill_instances, result.decode_instances
+    run = simulate_disaggregated(bench.workload(result.served_rate), prefill, decode, counts, bench.link(min(counts)))
+    row(f"{counts[0]} prefill + {counts[1]} decode, both", result.served_rate, run, (ttft, tpot))
+    return PoolsCheck(customers=requests, warm_up=skipped + skipped // 2, seed=inputs.seed, rows=tuple(rows))
