@@ -12,7 +12,7 @@ import formulas
 from formulas import decode_pool, experts, interference, kv_cache, parallelism, speculative, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
-from formulas.queueing import many_servers, md1
+from formulas.queueing import bursts, many_servers, md1, mg1
 from formulas.queueing import pollaczek_khinchine as pk
 from tests.formulas.latex_value import sides, value
 
@@ -35,6 +35,26 @@ INSIDE = {  # every formula, at a point of its domain
     pk.WAIT_VARIANCE: {
         "rate": 2, "mean_service": 0.3, "service_second_moment": 0.2, "service_third_moment": 1e-7,
     },
+    mg1.MEAN_WAIT_BY_SPREAD: {"utilization": 0.8, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.KINGMAN_BOUND: {"utilization": 0.8, "arrival_scv": 4, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.ALLEN_CUNNEEN: {"utilization": 0.8, "arrival_scv": 4, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.KLB_REGULAR: {"utilization": 0.8, "arrival_scv": 0.25, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.KLB_BURSTY: {"utilization": 0.8, "arrival_scv": 4, "service_scv": 1.5, "mean_service": 0.05},
+    bursts.GAMMA_DECAY_RATE: {"utilization": 0.9, "shape": 0.25, "service_time": 0.014},
+    bursts.BURST_MEAN_WAIT: {"burst": 17, "servers": 4, "full_rounds": 4, "service_time": 0.05},
+    bursts.BURST_DRAIN: {"burst": 17, "rate": 16, "service_time": 0.05},
+    bursts.BATCH_MEAN_WAIT: {
+        "batch_rate": 4, "batch_mean": 4, "batch_second_moment": 28, "mean_service": 0.05, "service_variance": 0.001,
+    },
+    bursts.SWITCHING_RATE: {"first_rate": 2, "second_rate": 28, "leave_first": 0.05, "leave_second": 0.2},
+    bursts.SWITCHING_DISPERSION: {
+        "first_rate": 2, "second_rate": 28, "leave_first": 0.05, "leave_second": 0.2, "window": 3,
+    },
+    bursts.SWITCHING_MEAN_WAIT: {
+        "first_rate": 2, "second_rate": 28, "leave_first": 0.05, "leave_second": 0.2, "service_time": 0.05,
+        "idle_first": 0.9,
+    },
+    mg1.MEAN_TTFT: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2},
     experts.DISTINCT_EXPERTS: {"experts": 128, "experts_per_token": 4, "tokens": 11},
     experts.DISTINCT_VARIANCE: {"experts": 32, "experts_per_token": 4, "tokens": 11},
     experts.RATIO_TO_ONE_TOKEN: {"experts": 128, "experts_per_token": 4, "tokens": 11},
