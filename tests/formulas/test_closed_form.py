@@ -12,7 +12,7 @@ import formulas
 from formulas import decode_pool, experts, interference, kv_cache, parallelism, speculative, step_time
 from formulas.closed_form import ClosedForm, DomainError, tidy, variable
 from formulas.montecarlo import run_length
-from formulas.queueing import bursts, many_servers, md1, mg1
+from formulas.queueing import batching, bursts, many_servers, md1, mg1, order
 from formulas.queueing import pollaczek_khinchine as pk
 from tests.formulas.latex_value import sides, value
 
@@ -54,6 +54,15 @@ INSIDE = {  # every formula, at a point of its domain
         "first_rate": 2, "second_rate": 28, "leave_first": 0.05, "leave_second": 0.2, "service_time": 0.05,
         "idle_first": 0.9,
     },
+    order.COBHAM_WAIT: {"residual_work": 0.04, "load_before": 0.35, "load_with": 0.8},
+    order.CONVOY_TOTAL: {"rate": 16, "long_service": 2.5, "mean_wait": 0.1, "utilization": 0.8},
+    order.CONVOY_AFFECTED: {"rate": 16, "long_service": 2.5, "mean_wait": 0.1, "utilization": 0.8},
+    order.CONVOY_EXTRA_WAIT: {"long_service": 2.5, "mean_wait": 0.1},
+    batching.LARGEST_BATCH_OF_PROMPTS: {"saturation_tokens": 512, "prompt_tokens": 100},
+    batching.BATCH_CAPACITY: {"most": 5, "service_time": 0.0141},
+    batching.PAIR_SAVING: {"single_s": 0.0141, "pair_s": 0.0171},
+    batching.TAKE_ALL_BOUND: {"rate": 40, "fixed_s": 0.0066, "each_s": 0.0141},
+    batching.TAKE_ALL_HEAVY_BOUND: {"rate": 40, "fixed_s": 0.0066, "each_s": 0.0141},
     mg1.MEAN_TTFT: {"rate": 2, "mean_service": 0.3, "service_second_moment": 0.2},
     experts.DISTINCT_EXPERTS: {"experts": 128, "experts_per_token": 4, "tokens": 11},
     experts.DISTINCT_VARIANCE: {"experts": 32, "experts_per_token": 4, "tokens": 11},
@@ -168,7 +177,7 @@ INSIDE = {  # every formula, at a point of its domain
     many_servers.ALLEN_CUNNEEN_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286},
     many_servers.ROUND_ROBIN_MEAN_WAIT: {"utilization": 0.8, "servers": 8, "cv": 1.3, "mean_service": 0.1},
 }  # fmt: skip
-STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH}  # whole numbers
+STEPWISE = {kv_cache.TOKENS_IN_MEMORY, kv_cache.LARGEST_BATCH, batching.LARGEST_BATCH_OF_PROMPTS}  # whole numbers
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)
 
 

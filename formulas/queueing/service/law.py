@@ -134,11 +134,12 @@ class ServiceLaw:
         (0.63212056, 0.26424112, 0.36787944)
         """
         atoms = self.atoms <= time * (1.0 + 1e-15)
-        share, mean, density = self._tables.below(time)
+        share, mean, density = self.tables.below(time)
         return share + float(self.shares[atoms].sum()), mean + float(self.atoms[atoms] @ self.shares[atoms]), density
 
     @cached_property
-    def _tables(self) -> PanelTables:
+    def tables(self) -> PanelTables:
+        """Tables of the continuous part."""
         return PanelTables(self.values, self.weights)
 
     def quantile(self, level: Any) -> Any:
@@ -195,7 +196,7 @@ class ServiceLaw:
 
     def _draw_part(self, index: int, size: int, generator: np.random.Generator) -> Array:
         part = self.parts[index]
-        return checked_times(part.service_time(part.lengths.draw(size, generator)), (size,))
+        return np.array(checked_times(part.service_time(part.lengths.draw(size, generator)), (size,)))
 
 
 def service_law(lengths: Lengths, service_time: TimeOfLength) -> ServiceLaw:

@@ -43,6 +43,14 @@ class PanelTables:
     def _totals(self) -> tuple[Array, Array]:
         return self.weights.sum(axis=1), (self.weights * self.values).sum(axis=1)
 
+    def means_below(self) -> Array | None:
+        """Part of the mean below each node, if every panel begins where the one before it ends; else None."""
+        if np.any(np.diff(self.values.ravel()) < 0):
+            return None
+        within = (self.weights / GAUSS_WEIGHTS * self.values) @ _INTEGRAL.T
+        before = np.cumsum(self._totals[1]) - self._totals[1]
+        return np.asarray(before[:, np.newaxis] + within)
+
     def below(self, time: float) -> tuple[float, float, float]:
         """Share of the prompts whose service takes at most `time`, their part of the mean, and the density there."""
         bottom, top = self._ends
