@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 from calculators import plots
 from calculators.outputs import readable, short
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
-from calculators.ttft.compute import Sensitivity, Sweep, TtftInputs, TtftResult, statistic
+from calculators.ttft.compute import Sweep, TtftInputs, TtftResult, statistic
+from calculators.ttft.sensitivity import Sensitivity
 
 NAMES = {"p50": "P50", "p90": "P90", "p95": "P95", "p99": "P99", "p999": "P99.9"}
 

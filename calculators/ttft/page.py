@@ -5,8 +5,9 @@ import streamlit as st
 from calculators import page_kit
 from calculators.outputs import as_table, columns_of, rows_of
 from calculators.ttft import ROOM, figures, wording
-from calculators.ttft.compute import compute, sensitivities, statistic, sweep
+from calculators.ttft.compute import compute, statistic, sweep
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
+from calculators.ttft.sensitivity import sensitivities
 from calculators.ttft.whatif import alternatives
 
 inputs = page_kit.open_page(ROOM)

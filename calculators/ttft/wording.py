@@ -7,7 +7,8 @@ from calculators import checks
 from calculators.machine import assumptions_of
 from calculators.outputs import apart, readable, short
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
-from calculators.ttft.compute import Sensitivity, TtftInputs, TtftResult, statistic
+from calculators.ttft.compute import TtftInputs, TtftResult, statistic
+from calculators.ttft.sensitivity import Sensitivity
 from formulas.queueing.md1 import wait_quantile
 
 ICONS = {

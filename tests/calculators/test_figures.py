@@ -33,8 +33,9 @@ from calculators.speculative.costs import pair_of
 from calculators.speculative.machines import spill_of
 from calculators.ttft import figures as ttft_figures
 from calculators.ttft.check import check
-from calculators.ttft.compute import TtftInputs, sensitivities, sweep
+from calculators.ttft.compute import TtftInputs, sweep
 from calculators.ttft.compute import compute as compute_ttft
+from calculators.ttft.sensitivity import sensitivities
 
 
 def ttft_all(**changes):
