@@ -41,8 +41,13 @@ class Batched(Simulated):
     @property
     def name(self) -> str:
         """The method in a sentence."""
-        mean = "a server of batches, mean exact" if self.inputs.arrival_scv == 1 else "a server of batches"
+        mean = "a server of batches, mean exact" if self.exact_mean else "a server of batches"
         return f"{self._where}{mean}; percentiles are simulated: {self._customers:,} requests, seed {self.inputs.seed}."
+
+    @property
+    def exact_mean(self) -> bool:
+        """Whether the mean is exact: for Poisson arrivals."""
+        return self.inputs.arrival_scv == 1
 
     @property
     def capacity(self) -> float:
@@ -55,7 +60,7 @@ class Batched(Simulated):
 
     def mean_wait_ms(self, rate: float) -> float:
         """Mean of TTFT less a prompt's own time alone: the wait, and what others in the batch cost."""
-        if self.inputs.arrival_scv != 1:
+        if not self.exact_mean:
             return float(self.run(rate).waits_ms.mean())
         return 1e3 * self.server(rate).mean_ttft - self.service_ms
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.fleet import ROUNDING, fewest_servers, instances_for, within
+from calculators.inputs import InputsError
 from calculators.outputs import apart, output, readable
 from calculators.scenario import FirstTokenTarget, Simulation, Traffic
 from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, prefill_time
@@ -105,8 +106,17 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
         approximation_error=error_of(queue, inputs.rate) if utilization < 1 else None,
         trace=None if inputs.trace is None else summary_of(inputs.trace),
         reasons=_reasons(inputs, queue, utilization, verdict),
-        remarks=tuple(filter(None, (service.misfit, *service.remarks))),
+        remarks=tuple(filter(None, (service.misfit, *service.remarks, _not_looked_for(queue, instances, verdict)))),
     )
+
+
+def _not_looked_for(queue: Queue, instances: int | None, verdict: str) -> str:
+    """Return what to do where the number of instances is not found by itself."""
+    if instances is not None or verdict in ("too_slow_unloaded", "does_not_fit"):
+        return ""
+    if queue.kind == "simulation":
+        return "Simulated at this rate only: neither the highest rate nor the instances needed are looked for."
+    return "The instances needed are not looked for here: that takes simulations, or seconds."
 
 
 def level_of(inputs: FirstTokenTarget) -> float | None:
@@ -153,7 +163,10 @@ def instances_needed(inputs: TtftInputs, max_rate: float | None, *, thorough: bo
     """
     if inputs.routing == "random" and inputs.arrival_scv == 1:
         return None if max_rate is None else instances_for(inputs.rate, max_rate / inputs.servers)
-    several = queue_of(replace(inputs, servers=max(inputs.servers, 2)))
+    try:
+        several = queue_of(replace(inputs, servers=max(inputs.servers, 2)))
+    except InputsError:  # batches and orders behind this router are not computed
+        return None
     if several.kind == "simulation" or (several.kind != "exact" and not thorough):
         return None
     return fewest_servers(lambda count: keeps_target(inputs, count), math.floor(inputs.rate / _alone(inputs)) + 1)

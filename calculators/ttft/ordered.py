@@ -24,9 +24,14 @@ class Ordered(Simulated):
     def name(self) -> str:
         """The method in a sentence."""
         formula = "Phipps" if self.inputs.order == "shortest" else "Cobham"
-        mean = f"the mean is exact ({formula})" if self._poisson else "no formula is known"
+        mean = f"the mean is exact ({formula})" if self.exact_mean else "no formula is known"
         size = f"{self._customers:,} requests, seed {self.inputs.seed}"
         return f"{self._where}{mean}; percentiles are simulated: {size}."
+
+    @property
+    def exact_mean(self) -> bool:
+        """Whether the mean is exact: for Poisson arrivals."""
+        return self.inputs.arrival_scv == 1
 
     @property
     def split_s(self) -> float:
@@ -41,7 +46,7 @@ class Ordered(Simulated):
 
     def mean_wait_ms(self, rate: float) -> float:
         """Mean wait: exact for Poisson arrivals."""
-        if not self._poisson:
+        if not self.exact_mean:
             return super().mean_wait_ms(rate)
         each = rate / self.servers
         if self.inputs.order == "shortest":
@@ -69,8 +74,3 @@ class Ordered(Simulated):
         ranks = times if inputs.order == "shortest" else (times > self.split_s).astype(float)
         waits = simulate_priority(gaps, times, ranks)
         return after_warm_up(inputs, self, rate, waits, waits + times)
-
-    @property
-    def _poisson(self) -> bool:
-        return self.inputs.arrival_scv == 1
-

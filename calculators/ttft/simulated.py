@@ -62,6 +62,11 @@ class Simulated(Queue):
         """The method in a sentence."""
         return f"No formula is known for this traffic: simulated, {self._customers:,} requests, seed {self.inputs.seed}."
 
+    @property
+    def exact_mean(self) -> bool:
+        """Whether the mean is exact, although percentiles are simulated."""
+        return False
+
     def error_at(self, rate: float) -> str:
         """How far off a simulated answer may be, in a sentence."""
         found = self.run(rate).intervals
