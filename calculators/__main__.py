@@ -96,7 +96,9 @@ def _overview() -> str:
 def _calculate(calculator: Calculator, query: str, words: list[str]) -> None:
     known = declared(calculator.inputs)
     options = _parse_flags(calculator, known, words)
-    texts = _texts_of_link(query, linked(calculator.inputs)) | {name: text for name in known if (text := options.pop(name)) is not None}
+    texts = _texts_of_link(query, linked(calculator.inputs)) | {
+        name: text for name in known if (text := options.pop(name)) is not None
+    }
     inputs: Any = parse(calculator.inputs, texts)
     if calculator.prepare:
         inputs = calculator.prepare(inputs, frozenset(texts))

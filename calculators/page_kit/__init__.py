@@ -8,6 +8,7 @@ from calculators.page_kit.explain import data_table, formulas, show_sources
 from calculators.page_kit.figures import show_figure
 from calculators.page_kit.frame import Tabs, answer_or_refusal, headline, open_page, remember_link
 from calculators.page_kit.server import settle, simulated
+from calculators.page_kit.upload import uploaded_trace
 from calculators.page_kit.widgets import draw_scenario, rate_handle
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "show_sources",
     "simulated",
     "take_over",
+    "uploaded_trace",
 ]

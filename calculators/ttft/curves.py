@@ -66,4 +66,3 @@ def _between(loads: np.ndarray, values: np.ndarray, load: np.ndarray) -> np.ndar
         return np.full(len(load), np.nan)
     curve = PchipInterpolator(-np.log1p(-loads), np.log(values))
     return np.asarray(np.exp(curve(-np.log1p(-load))))
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -71,13 +72,22 @@ def _is_simulated(inputs: TtftInputs) -> bool:
 
 
 def _cases(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
-    plain = {"prompt_cv": 0.0, "arrival_scv": 1.0, "routing": "random", "order": "fcfs", "batch_size": 1}
+    plain: dict[str, Any] = {
+        "prompt_cv": 0.0,
+        "arrival_scv": 1.0,
+        "routing": "random",
+        "order": "fcfs",
+        "batch_size": 1,
+    }
     spread = inputs.prompt_cv or (min(SPREAD, WIDEST_UNIFORM) if inputs.prompt_distribution == "uniform" else SPREAD)
     bursts = inputs.arrival_scv if inputs.arrival_scv != 1 else BURSTS
     router = inputs.routing if inputs.routing != "random" else ROUTER
     yield "plain: equal prompts, Poisson arrivals", replace(inputs, **plain)
-    switched = {"prompt_cv": spread, "arrival_scv": bursts}
-    yield f"spread alone: {inputs.prompt_distribution} lengths, cv {spread:g}", replace(inputs, **plain | {"prompt_cv": spread})
+    switched: dict[str, Any] = {"prompt_cv": spread, "arrival_scv": bursts}
+    yield (
+        f"spread alone: {inputs.prompt_distribution} lengths, cv {spread:g}",
+        replace(inputs, **plain | {"prompt_cv": spread}),
+    )
     what = "bursts" if bursts > 1 else "steadier arrivals"
     yield f"{what} alone: arrival scv {bursts:g}", replace(inputs, **plain | {"arrival_scv": bursts})
     if inputs.servers > 1:
@@ -106,7 +116,9 @@ def _row(traffic: str, inputs: TtftInputs, plain_p99: float | None, *, simulate:
         return _without(traffic, queue.name)
     p90, p99 = (float(value) for value in queue.ttft_ms(np.array([0.9, 0.99]), inputs.rate))
     times = 1.0 if plain_p99 is None else p99 / plain_p99
-    return Effect(traffic, queue.mean_ttft_ms(inputs.rate), p90, p99, times, queue.name, error_of(queue, inputs.rate) or "")
+    return Effect(
+        traffic, queue.mean_ttft_ms(inputs.rate), p90, p99, times, queue.name, error_of(queue, inputs.rate) or ""
+    )
 
 
 def _without(traffic: str, why: str) -> Effect:

@@ -100,7 +100,7 @@ class LawTimes:
     @property
     def cv(self) -> float:
         """Coefficient of variation []."""
-        return self.law.scv**0.5
+        return float(self.law.scv**0.5)
 
     def excess(self, x: Any) -> Any:
         """Mean of what a service takes beyond `x`, counted as nothing for a shorter one [s]."""

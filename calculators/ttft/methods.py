@@ -62,7 +62,9 @@ def _batched(inputs: SimulationInputs) -> Queue:
     if inputs.prompt_cv:
         _refuse(inputs, "batch_size", "batches are computed for equal prompts: set prompt_cv to 0, or batch_size to 1")
     if inputs.service_ms is not None:
-        sentence = "a typed service time does not say what a batch takes: leave service_ms empty, or set batch_size to 1"
+        sentence = (
+            "a typed service time does not say what a batch takes: leave service_ms empty, or set batch_size to 1"
+        )
         _refuse(inputs, "batch_size", sentence)
     if inputs.servers > 1 and not (inputs.routing == "random" and inputs.arrival_scv == 1):
         _refuse(

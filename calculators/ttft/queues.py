@@ -206,7 +206,9 @@ class GammaD1(Queue):
         """The method in a sentence."""
         if self.shape == math.inf:
             return "A steady beat of equal prompts: below capacity nobody waits."
-        each = f"; each instance gets every {self.servers}th prompt, whichever is free first" if self.servers > 1 else ""
+        each = (
+            f"; each instance gets every {self.servers}th prompt, whichever is free first" if self.servers > 1 else ""
+        )
         return f"Gamma/D/1{each}: exact."
 
     @property

@@ -60,7 +60,9 @@ class Simulated(Queue):
     @property
     def name(self) -> str:
         """The method in a sentence."""
-        return f"No formula is known for this traffic: simulated, {self._customers:,} requests, seed {self.inputs.seed}."
+        return (
+            f"No formula is known for this traffic: simulated, {self._customers:,} requests, seed {self.inputs.seed}."
+        )
 
     @property
     def exact_mean(self) -> bool:

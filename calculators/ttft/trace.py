@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from calculators.inputs import InputError, InputsError, declared
 from calculators.outputs import output
 from calculators.traces import Trace, TraceError, read_trace
 from formulas import traffic
 from formulas.closed_form import DomainError
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def summary_of(path: str) -> TraceSummary:
     return _guarded(path, lambda: _summary(path, *_stamp(path)))
 
 
-def _guarded(path: str, function: Callable[[], Any]) -> Any:
+def _guarded(path: str, function: Callable[[], R]) -> R:
     try:
         return function()
     except (TraceError, DomainError, OSError) as error:

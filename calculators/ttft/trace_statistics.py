@@ -134,10 +134,11 @@ def _fit_row(name: str, tokens: NDArray[np.int64], fit: traffic.Fit) -> FitRow:
 
 def on_trace(found: TraceStatistics, gap_scv: float) -> str:
     """Return what the arrivals and lengths of a trace amount to, in Markdown."""
-    parts = [
+    start = (
         f"The busiest {readable(found.width_s)} s has **{readable(found.peak_over_mean, 3)} times** the mean rate; gaps have a "
         f"squared coefficient of variation of **{readable(gap_scv, 3)}** (Poisson: 1)."
-    ]
+    )
+    parts = [start]
     if found.bursts is not None:
         index, window = float(found.bursts.index[-1]), float(found.bursts.window_s[-1])
         parts.append(

@@ -62,9 +62,7 @@ def check_traffic(inputs: TtftInputs) -> TrafficCheck:
     answers |= {f"P{100 * p:g}": queue.value_ms(p, inputs.rate) for p in LEVELS}
     trusted = long_enough(len(run.ttft_ms), run.relaxation)
     exact = [name for name in answers if _is_exact(queue, name)]
-    rows = figures_in_ms(
-        (checked_value(name, answers[name], simulated[name], trusted=trusted) for name in exact), 1.0
-    )
+    rows = figures_in_ms((checked_value(name, answers[name], simulated[name], trusted=trusted) for name in exact), 1.0)
     return TrafficCheck(
         method=queue.name,
         utilization=utilization,

@@ -8,13 +8,30 @@ from calculators.ttft.compute import TtftInputs
 from calculators.ttft.effects import Effect
 from calculators.ttft.queues import Queue
 from calculators.ttft.replay import Replay
+from calculators.ttft.trace import TraceSummary
 from calculators.ttft.traffic_check import TrafficCheck
 
-ASK = "Simulate"
 NO_FILE_IN_LINK = (
     "A CSV file or JSON lines, plain or with gzip; the Azure LLM inference and Mooncake formats are recognised. It is read in "
     "this session only: **a link cannot carry an uploaded file**, but it carries the values that are taken from it."
 )
+
+ON_REPLAY = (
+    "The requests themselves, each at its time and with its own length, through the pool in the sidebar: what the formulas "
+    "make of rate, spread and burstiness stands beside it."
+)
+
+
+def on_file(name: str, summary: TraceSummary, notes: tuple[str, ...]) -> str:
+    """Return what was read, in Markdown; the name of the file is shown as it is."""
+    broken = "every row was used" if not summary.broken_rows else f"**{summary.broken_rows:,} rows could not be used**"
+    plain = name.replace("`", "'")
+    more = f" {' '.join(notes)}" if notes else ""
+    return (
+        f"`{plain}`: **{summary.format}**, {summary.requests:,} requests in {readable(summary.duration_s, 4)} s; {broken}. "
+        f"Mean rate {readable(summary.rate, 4)} requests/s, prompts of {readable(summary.prompt_tokens, 4)} tokens (spread "
+        f"{readable(summary.prompt_cv, 3)}), outputs of {readable(summary.output_tokens, 4)}.{more}"
+    )
 
 
 def on_effects(inputs: TtftInputs, rows: list[Effect]) -> str:
