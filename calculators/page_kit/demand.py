@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from calculators.inputs import InputError, Value, linked
+from calculators.scenario import Scenario
 
 
 def on_demand(label: str, key: str, of: Any, note: str = "") -> bool:
@@ -45,11 +46,14 @@ def progress(text: str) -> Iterator[Any]:
 
 
 def take_over(inputs: type, values: dict[str, float]) -> None:
-    """Set inputs to values, in a button's callback; a value that its input does not allow is brought to the nearest."""
-    known = linked(inputs)
+    """Set inputs to values, shared ones among them, in a button's callback.
+
+    A value that its input does not allow is brought to the nearest, and each to four digits, so that a link can be read.
+    """
+    known = {**linked(Scenario), **linked(inputs)}
     for name, value in values.items():
         declaration: Any = known[name]
-        nearest: Value = min(max(value, declaration.low), declaration.high)
+        nearest: Value = min(max(float(f"{value:.4g}"), declaration.low), declaration.high)
         try:
             st.session_state[name] = declaration.check(nearest)
         except InputError:

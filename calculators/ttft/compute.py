@@ -115,8 +115,14 @@ def _not_looked_for(queue: Queue, instances: int | None, verdict: str) -> str:
     if instances is not None or verdict in ("too_slow_unloaded", "does_not_fit"):
         return ""
     if queue.kind == "simulation":
-        return "Simulated at this rate only: neither the highest rate nor the instances needed are looked for."
-    return "The instances needed are not looked for here: that takes simulations, or seconds."
+        return (
+            "Simulated at this rate only: neither the highest rate nor the instances needed are looked for. On the page, the tab "
+            "Traffic finds the instances."
+        )
+    return (
+        "The instances needed are not looked for unasked: that takes simulations, or seconds. On the page, the tab Traffic "
+        "finds them."
+    )
 
 
 def level_of(inputs: FirstTokenTarget) -> float | None:

@@ -24,7 +24,7 @@ SEARCHED_REQUESTS = 100_000
 
 ROUTERS = {
     "random": "at random",
-    "round_robin": "in turn (round robin)",
+    "round_robin": "round robin",
     "shortest_queue": "shortest queue",
     "least_work": "least work",
     "shared": "one shared queue",

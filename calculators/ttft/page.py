@@ -196,7 +196,7 @@ def trace() -> None:
             key="use-trace",
             icon=":material/input:",
             on_click=page_kit.take_over,
-            args=(ROOM.inputs, values_from(summary)),
+            args=(ROOM.inputs, values_from(summary) | {"output_tokens": summary.output_tokens}),
         )
     with st.expander("What is taken over, to the last digit"):
         page_kit.data_table(as_table(summary), "trace-summary")

@@ -34,6 +34,7 @@ class TrafficCheck:
     agrees: bool | None = output(
         "Every exact figure inside its interval", "", "None where the run is too short to tell, or nothing is exact"
     )
+    approximate: bool = output("Whether the method is an approximation")
     rows: tuple[CheckedFigure, ...] = output("Exact figures")
     compared: tuple[ComparedFigure, ...] = output("Figures that are not exact")
     replay: Replay | None = output("The trace replayed")
@@ -71,6 +72,7 @@ def check_traffic(inputs: TtftInputs) -> TrafficCheck:
         seed=seed,
         confidence=level,
         agrees=agree(rows) if rows else None,
+        approximate=queue.kind == "approximation",
         rows=rows,
         compared=tuple(
             compared(name, value, simulated[name], 1.0) for name, value in answers.items() if name not in exact

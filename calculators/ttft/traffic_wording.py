@@ -65,8 +65,14 @@ def agreement(check: TrafficCheck) -> str:
     parts = []
     if check.rows:
         parts.append(checks.verdict(check.rows))
-    if check.compared:
+    if check.compared and check.approximate:
         parts.append(checks.largest_difference(check.compared))
+    elif check.compared:
+        worst = max(check.compared, key=lambda row: abs(row.off_percent))
+        parts.append(
+            f"**The answer's own simulation and this one, with another seed, are at most {abs(worst.off_percent):.2g} % "
+            f"apart** ({worst.label})."
+        )
     parts.append(checks.method(check.customers, check.warm_up, check.seed, len(check.rows) + len(check.compared)))
     return f"{' '.join(parts)} Answered by: {check.method}"
 
