@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from calculators.inputs import InputError, Value, linked
 from calculators.scenario import Scenario
+
+R = TypeVar("R")
 
 
 def on_demand(label: str, key: str, of: Any, note: str = "") -> bool:
@@ -35,6 +37,16 @@ def on_demand(label: str, key: str, of: Any, note: str = "") -> bool:
         st.session_state[state] = of
         st.rerun()
     return False
+
+
+def kept(key: str, of: Any, function: Callable[[Callable[[float], None]], R], text: str) -> R:
+    """Return what a slow function gave for exactly `of` in this session; call it, with a bar that it moves, if it is new."""
+    state = f"result of {key}"
+    if st.session_state.get(state, (None, None))[0] != of:
+        with progress(text) as move:
+            st.session_state[state] = (of, function(move))
+    found: R = st.session_state[state][1]
+    return found
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ Array = NDArray[np.float64]
 class Batched(Simulated):
     """A server of batches: exact means for Poisson arrivals, and exact percentiles where all batches take one time."""
 
-    _servers: dict[float, BatchServer] = field(default_factory=dict)
-
     @cached_property
     def batch_times_ms(self) -> tuple[float, ...]:
         """Time of a prefill of one prompt, of two together, and so on: weights are read once, and overheads paid once."""
@@ -42,7 +40,7 @@ class Batched(Simulated):
     def name(self) -> str:
         """The method in a sentence."""
         mean = "a server of batches, mean exact" if self.exact_mean else "a server of batches"
-        return f"{self._where}{mean}; percentiles are simulated: {self._customers:,} requests, seed {self.inputs.seed}."
+        return f"{self._where}{mean}; percentiles are simulated: {self.customers:,} requests, seed {self.inputs.seed}."
 
     @property
     def exact_mean(self) -> bool:
@@ -66,9 +64,7 @@ class Batched(Simulated):
 
     def server(self, rate: float) -> BatchServer:
         """Return the exact server of batches at a rate, for Poisson arrivals."""
-        if rate not in self._servers:
-            self._servers[rate] = BatchServer(rate / self.servers, np.maximum.accumulate(self.batch_times_ms) / 1e3)
-        return self._servers[rate]
+        return _kept_server(rate / self.servers, self.batch_times_ms)
 
     def simulated(self, rate: float, customers: int) -> Run:
         """Simulate one instance with its share of the requests."""
@@ -78,3 +74,8 @@ class Batched(Simulated):
         times = [each / 1e3 for each in self.batch_times_ms]
         _, ttft = simulate_batch_service(gaps, times, inputs.batch_size)
         return after_warm_up(inputs, self, rate, ttft - self.service_ms / 1e3, ttft)
+
+
+@lru_cache(maxsize=128)
+def _kept_server(rate: float, batch_times_ms: tuple[float, ...]) -> BatchServer:
+    return BatchServer(rate, np.maximum.accumulate(batch_times_ms) / 1e3)

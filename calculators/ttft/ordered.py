@@ -25,7 +25,7 @@ class Ordered(Simulated):
         """The method in a sentence."""
         formula = "Phipps" if self.inputs.order == "shortest" else "Cobham"
         mean = f"the mean is exact ({formula})" if self.exact_mean else "no formula is known"
-        size = f"{self._customers:,} requests, seed {self.inputs.seed}"
+        size = f"{self.customers:,} requests, seed {self.inputs.seed}"
         return f"{self._where}{mean}; percentiles are simulated: {size}."
 
     @property

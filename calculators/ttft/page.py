@@ -20,6 +20,7 @@ from calculators.ttft.trace import summarise, values_from
 from calculators.ttft.trace_statistics import on_trace, statistics_of
 from calculators.ttft.whatif import alternatives
 from calculators.ttft.wording import HEADLESS
+from formulas.closed_form import DomainError
 
 inputs = page_kit.open_page(ROOM)
 queue = page_kit.answer_or_refusal(queue_of, inputs)
@@ -174,8 +175,8 @@ def traffic() -> None:
         "this traffic. The shortest queue is simulated: some seconds.",
     )
     if asked:
-        with page_kit.progress("Looking for the instances …") as move:
-            page_kit.data_table(rows_of(needs(inputs, move)), "needs")
+        found = page_kit.kept("needs", inputs, lambda move: needs(inputs, move), "Looking for the instances …")
+        page_kit.data_table(rows_of(found), "needs")
 
 
 def trace() -> None:
@@ -183,7 +184,11 @@ def trace() -> None:
     found = page_kit.uploaded_trace(traffic_wording.NO_FILE_IN_LINK)
     if found is None:
         return
-    summary = page_kit.answer_or_refusal(summarise, found.trace)
+    try:
+        summary = summarise(found.trace)
+    except DomainError as too_short:
+        st.text(str(too_short))
+        return
     shown = statistics_of(found.trace)
     st.markdown(traffic_wording.on_file(found.name, summary, found.trace.notes))
     if summary.broken:
@@ -214,11 +219,9 @@ def trace() -> None:
         page_kit.show_figure(figure, name, alt=f"{title} of the trace {found.name}", table=columns_of(curve))
     page_kit.data_table(rows_of(shown.fits), "fits")
     st.subheader("Replay", anchor=False)
-    if page_kit.on_demand(
-        "Replay the trace", "replay", (inputs, found.name, len(found.trace)), traffic_wording.ON_REPLAY
-    ):
-        with page_kit.progress("Replaying …") as move:
-            replayed = page_kit.answer_or_refusal(replay, inputs, found.trace, move)
+    asked = (inputs, found.name, len(found.trace), summary.rate)
+    if page_kit.on_demand("Replay the trace", "replay", asked, traffic_wording.ON_REPLAY):
+        replayed = page_kit.kept("replay", asked, lambda move: replay(inputs, found.trace, move), "Replaying …")
         st.markdown(traffic_wording.on_replay(replayed))
         page_kit.data_table(rows_of(replayed.rows), "replay")
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -24,6 +24,8 @@ from formulas.queueing.service import ServiceLaw
 
 Array = NDArray[np.float64]
 Kind = Literal["exact", "numerical", "approximation", "simulation"]
+
+Laws = tuple[Law | LatticeLaw, Law | LatticeLaw]
 
 MOST_LOAD = 1 - 1e-7
 """Utilization up to which the highest rate is looked for."""
@@ -260,18 +262,14 @@ class OnLattice(Queue):
 
     nodes: ClassVar[int] = 6
     near: ClassVar[float] = 1e-5
-    _found: dict[float, tuple[Law | LatticeLaw, Law | LatticeLaw]] = field(default_factory=dict)
 
     @abstractmethod
-    def _laws(self, load: float) -> tuple[Law | LatticeLaw, Law | LatticeLaw]: ...
+    def laws_at(self, load: float) -> Laws:
+        """Compute the laws of the wait and of TTFT."""
 
-    def laws(self, rate: float) -> tuple[Law | LatticeLaw, Law | LatticeLaw]:
-        """Return the laws of the wait and of TTFT."""
-        if rate not in self._found:
-            if len(self._found) > 16:
-                self._found.clear()
-            self._found[rate] = self._laws(self.utilization(rate))
-        return self._found[rate]
+    def laws(self, rate: float) -> Laws:
+        """Return the laws of the wait and of TTFT, kept for the last rates that were asked for."""
+        return _kept_laws(self, rate)
 
     @cached_property
     def times(self) -> LawTimes:
@@ -285,6 +283,11 @@ class OnLattice(Queue):
     def ttft_ms(self, levels: Array, rate: float) -> Array:
         """Percentiles of TTFT."""
         return 1e3 * np.asarray(self.laws(rate)[1].quantile(levels))
+
+
+@lru_cache(maxsize=64)
+def _kept_laws(queue: OnLattice, rate: float) -> Laws:
+    return queue.laws_at(queue.utilization(rate))
 
 
 class RoundRobin(OnLattice):
@@ -303,7 +306,8 @@ class RoundRobin(OnLattice):
         listed = " Lengths of a few kinds only: up to 3e-3." if len(self.law.atoms) > 1 else ""
         return f"Exact up to the lattice: 1e-5 of the mean wait, 1e-4 of P90 and above.{listed}"
 
-    def _laws(self, load: float) -> tuple[Law | LatticeLaw, Law | LatticeLaw]:
+    def laws_at(self, load: float) -> Laws:
+        """Compute the laws of the wait and of TTFT."""
         found = own_queue_laws(self.times, load, self.servers)
         return found.wait, found.ttft
 
@@ -331,6 +335,7 @@ class SharedSpread(OnLattice):
                 )
         return f"An approximation, whose error is not measured for service times as spread as these (cv {cv:.2g})."
 
-    def _laws(self, load: float) -> tuple[Law | LatticeLaw, Law | LatticeLaw]:
+    def laws_at(self, load: float) -> Laws:
+        """Compute the laws of the wait and of TTFT."""
         found = shared_queue_laws(self.times, self.servers, load)
         return found.wait, found.ttft

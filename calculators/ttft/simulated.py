@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -55,14 +55,11 @@ class Simulated(Queue):
 
     inputs: SimulationInputs = field(default_factory=SimulationInputs)
     kind: ClassVar[Kind] = "simulation"
-    _runs: dict[float, Run] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The method in a sentence."""
-        return (
-            f"No formula is known for this traffic: simulated, {self._customers:,} requests, seed {self.inputs.seed}."
-        )
+        return f"No formula is known for this traffic: simulated, {self.customers:,} requests, seed {self.inputs.seed}."
 
     @property
     def exact_mean(self) -> bool:
@@ -89,14 +86,11 @@ class Simulated(Queue):
 
     def run(self, rate: float) -> Run:
         """Return the simulation at a rate, of no more requests than an answer needs."""
-        if rate not in self._runs:
-            if len(self._runs) > 3:
-                self._runs.clear()
-            self._runs[rate] = self.simulated(rate, self._customers)
-        return self._runs[rate]
+        return _kept_run(self, rate)
 
     @property
-    def _customers(self) -> int:
+    def customers(self) -> int:
+        """Requests of a simulation that stands for an answer."""
         return min(self.inputs.customers, MOST_REQUESTS)
 
     @property
@@ -106,6 +100,11 @@ class Simulated(Queue):
     def simulated(self, rate: float, customers: int) -> Run:
         """Simulate so many requests at a rate."""
         return simulate(self.inputs, self, rate, customers)
+
+
+@lru_cache(maxsize=16)  # a few MB each
+def _kept_run(queue: Simulated, rate: float) -> Run:
+    return queue.simulated(rate, queue.customers)
 
 
 def simulate(inputs: SimulationInputs, queue: Queue, rate: float, customers: int) -> Run:

@@ -34,6 +34,7 @@ class TraceSummary:
     arrival_scv: float = output("Burstiness of arrivals", "", "Squared coefficient of variation of the gaps")
 
 
+@lru_cache(maxsize=4)
 def summarise(trace: Trace) -> TraceSummary:
     """Return what a trace says.
 

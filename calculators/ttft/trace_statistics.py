@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,7 @@ class TraceStatistics:
     rank_correlation: float | None
 
 
+@lru_cache(maxsize=2)  # of a trace of millions of requests it takes a second
 def statistics_of(trace: Trace) -> TraceStatistics:
     """Return what a trace shows."""
     duration = float(trace.arrivals[-1])

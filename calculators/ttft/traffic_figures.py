@@ -82,7 +82,7 @@ def bursts(curve: BurstCurve, gap_scv: float) -> go.Figure:
     return plots.figure(
         [band, seen],
         x="Length of the window (s)",
-        y="Variance of the counts over their mean (1)",
+        y="Variance over mean of the counts (Poisson: 1)",
         shapes=[shape],
         notes=[note],
         xaxis={"type": "log"},
