@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from calculators import catalog, links, outputs
 from calculators.hardware import tables
-from calculators.inputs import Input, InputsError, as_dict, declared, did_you_mean, parse, shorten
+from calculators.inputs import Input, InputsError, as_dict, declared, did_you_mean, linked, parse, shorten
 from calculators.room import Calculator
 from formulas.closed_form import DomainError
 
@@ -97,8 +97,12 @@ def _overview() -> str:
 def _calculate(calculator: Calculator, query: str, words: list[str]) -> None:
     known = declared(calculator.inputs)
     options = _parse_flags(calculator, known, words)
-    texts = _texts_of_link(query, known) | {name: text for name in known if (text := options.pop(name)) is not None}
+    texts = _texts_of_link(query, linked(calculator.inputs)) | {
+        name: text for name in known if (text := options.pop(name)) is not None
+    }
     inputs: Any = parse(calculator.inputs, texts)
+    if calculator.prepare:
+        inputs = calculator.prepare(inputs, frozenset(texts))
     result = calculator.compute(inputs)
     report: dict[str, Any] = {
         "calculator": calculator.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from calculators.inputs import number
@@ -43,3 +44,24 @@ def instances_for(rate: float, max_rate: float) -> int:
     (1, 10)
     """
     return max(1, math.ceil(rate / max_rate * (1 - ROUNDING)))
+
+
+MOST_SERVERS = 256
+"""Instances of a pool up to which it is looked for how many are needed."""
+
+
+def fewest_servers(keeps: Callable[[int], bool], stable: int) -> int | None:
+    """Return the fewest instances, of those from `stable` on, that keep a target; ``None`` if more than 256 are needed.
+
+    >>> fewest_servers(lambda count: count >= 23, 3), fewest_servers(lambda count: False, 3)
+    (23, None)
+    """
+    too_few, stride, enough = stable - 1, 1, stable
+    while enough <= MOST_SERVERS and not keeps(enough):
+        too_few, enough, stride = enough, min(enough + stride, MOST_SERVERS + (enough == MOST_SERVERS)), 2 * stride
+    if enough > MOST_SERVERS:
+        return None
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if keeps(middle) else (middle, enough)
+    return enough

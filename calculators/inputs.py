@@ -1,7 +1,7 @@
 """What an input is: declared once, used by the widget, the link, the command line, the JSON and the report.
 
 An inputs class is a frozen dataclass whose fields are made by :func:`number`, :func:`integer`,
-:func:`choice`, :func:`text` and :func:`same_as`::
+:func:`choice`, :func:`text`, :func:`file_path` and :func:`same_as`::
 
     @dataclass(frozen=True, kw_only=True)
     class Traffic:
@@ -257,6 +257,21 @@ class Text(Input):
         return "".join(character if character.isprintable() else " " for character in value)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FilePath(Input):
+    """The path of a file, on the command line only: a link cannot carry a file, and a page takes an upload instead."""
+
+    @property
+    def allowed(self) -> str:
+        """What it must be."""
+        return f"the path of a file, or empty ({self.empty})"
+
+    def _check(self, value: object) -> Value:
+        if not isinstance(value, str):
+            raise self.error(value, f"not a path; allowed: {self.allowed}")
+        return value
+
+
 def number(
     label: str,
     *,
@@ -333,6 +348,11 @@ def text(label: str, *, default: str = "", help: str, longest: int = 80) -> Any:
     return _declare(Text(label=label, default=default, help=help, longest=longest))
 
 
+def file_path(label: str, *, help: str, empty: str) -> Any:  # noqa: A002 - as above
+    """Declare the path of a file, given on the command line alone, as a dataclass field."""
+    return _declare(FilePath(label=label, default=None, help=help, empty=empty))
+
+
 def same_as(group: type, name: str) -> Any:
     """Declare an input of another group, where the rest of that group is not wanted."""
     declared_there = next(each for each in fields(group) if each.name == name)
@@ -351,6 +371,11 @@ def declared(inputs: type) -> Mapping[str, Input]:
 @cache
 def _declared(inputs: Any) -> Mapping[str, Input]:
     return {f.name: replace(f.metadata["input"], name=f.name) for f in fields(inputs) if "input" in f.metadata}
+
+
+def linked(inputs: type) -> Mapping[str, Input]:
+    """Return the inputs that a link can carry: all but files."""
+    return {name: each for name, each in declared(inputs).items() if not isinstance(each, FilePath)}
 
 
 def defaults(inputs: type) -> dict[str, Value]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from calculators.inputs import Input, InputError, Text, Value, as_dict, declared, did_you_mean, shorten
+from calculators.inputs import Input, InputError, Text, Value, did_you_mean, linked, shorten
 
 VERSION = 1
 """The schema of links. It grows when a parameter changes its meaning; adding a parameter does not."""
@@ -20,9 +20,9 @@ VERSION_PARAMETER = "v"
 
 
 def encode(page: str, inputs: Any) -> str:
-    """Return ``page?v=…&name=value&…`` with every input of ``inputs``."""
-    known = declared(type(inputs))
-    query = {name: known[name].format(value) for name, value in as_dict(inputs).items()}
+    """Return ``page?v=…&name=value&…`` with every input of ``inputs`` but files."""
+    known = linked(type(inputs))
+    query = {name: each.format(getattr(inputs, name)) for name, each in known.items()}
     return f"{page}?{urlencode({VERSION_PARAMETER: VERSION} | query)}"
 
 

@@ -57,8 +57,11 @@ class Calculator(Room):
         Inputs and result to the answer in one sentence of Markdown, its verdict's icon in front.
     check : callable or None
         Inputs to the result of the simulation that stands beside the formula.
+    prepare : callable or None
+        On the command line, the inputs and the names of those that were given to the inputs with what a file says.
     """
 
     compute: Callable[[Any], Any]
     answer: Callable[[Any, Any], str]
     check: Callable[[Any], Any] | None = None
+    prepare: Callable[[Any, frozenset[str]], Any] | None = None

@@ -76,6 +76,22 @@ class Prompt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PromptSpread:
+    """How much the prompts differ."""
+
+    prompt_cv: float = number(
+        "Spread of prompt lengths",
+        low=0,
+        high=5,
+        default=0,
+        step=0.25,
+        symbol="c_v",
+        help="Coefficient of variation of the prompts' service times: 0 for equal prompts, 1 for as much spread as "
+        "mean. Above 0 the service times are log-normal.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Output:
     """What there is to decode."""
 
@@ -439,7 +455,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload(Output, Prompt, Traffic):
+class Workload(Output, PromptSpread, Prompt, Traffic):
     """What the requests are."""
 
 

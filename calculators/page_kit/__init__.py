@@ -3,10 +3,12 @@
 The only code beside the ``page.py`` files and ``app.py`` that knows Streamlit.
 """
 
+from calculators.page_kit.demand import kept, on_demand, take_over
 from calculators.page_kit.explain import data_table, formulas, show_sources
 from calculators.page_kit.figures import show_figure
 from calculators.page_kit.frame import Tabs, answer_or_refusal, headline, open_page, remember_link
 from calculators.page_kit.server import settle, simulated
+from calculators.page_kit.upload import uploaded_trace
 from calculators.page_kit.widgets import draw_scenario, rate_handle
 
 __all__ = [
@@ -16,6 +18,8 @@ __all__ = [
     "draw_scenario",
     "formulas",
     "headline",
+    "kept",
+    "on_demand",
     "open_page",
     "rate_handle",
     "remember_link",
@@ -23,4 +27,6 @@ __all__ = [
     "show_figure",
     "show_sources",
     "simulated",
+    "take_over",
+    "uploaded_trace",
 ]

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 
 from calculators import catalog, links
-from calculators.inputs import Input, InputError, InputsError, Value, build, declared
+from calculators.inputs import Input, InputError, InputsError, Value, build, declared, linked
 from calculators.page_kit.widgets import current_values, draw_own, known_inputs, reset
 from calculators.room import Room
 from calculators.scenario import Scenario
@@ -104,7 +104,7 @@ def _show_notices(room: Room) -> None:
         used = current_values(Scenario) | current_values(room.inputs)
         st.session_state[_NOTICES] = links.misunderstandings(opened, known, used)
         st.session_state[_LINK] = {}
-        for name in opened.keys() - declared(room.inputs).keys():  # so that a copied address says what the page uses
+        for name in opened.keys() - linked(room.inputs).keys():  # so that a copied address says what the page uses
             del st.query_params[name]
     notices = st.session_state.get(_NOTICES)
     if not notices:

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 import streamlit as st
 
-from calculators.inputs import Choice, Input, Integer, Number, Text, Value, declared, defaults
+from calculators.inputs import Choice, Input, Integer, Number, Text, Value, declared, defaults, linked
 from calculators.scenario import GROUPS, Scenario
 
 _PAGE = "page drawn last"
@@ -125,7 +125,7 @@ def draw_own(
     Of those in the sidebar, the ones named in ``row`` stand on the page instead, and those of the dataclasses in
     ``groups`` under a heading of their own.
     """
-    own = [each for name, each in declared(inputs).items() if name not in declared(Scenario)]
+    own = [each for name, each in linked(inputs).items() if name not in declared(Scenario)]
     if row:
         with st.container(horizontal=True):
             for pair in zip(row[::2], (*row[1::2], None), strict=False):  # on a narrow screen, two side by side
@@ -152,8 +152,8 @@ def draw_own(
 
 
 def current_values(inputs: type) -> dict[str, Value]:
-    """Return the value of each input of ``inputs`` that its widget has now."""
-    return {name: st.session_state[name] for name in declared(inputs)}
+    """Return the value of each input of ``inputs`` that its widget has now; a file has none."""
+    return {name: st.session_state[name] for name in linked(inputs)}
 
 
 def reset(inputs: type) -> None:
@@ -224,4 +224,4 @@ def _follow_handle(key: str) -> None:
 
 def known_inputs(inputs: type) -> Mapping[str, Input]:
     """Return every input that a link to a page can set: the shared ones and the page's own."""
-    return {**declared(Scenario), **declared(inputs)}
+    return {**linked(Scenario), **linked(inputs)}

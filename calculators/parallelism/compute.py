@@ -21,6 +21,7 @@ from calculators.scenario import (
     Hardware,
     Interconnect,
     Prompt,
+    PromptSpread,
     Simulation,
     Traffic,
     TypedService,
@@ -39,7 +40,7 @@ CHUNKS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelismInputs(
-    Simulation, FirstTokenTarget, Assumptions, Interconnect, Hardware, Prompt, TypedService, Traffic
+    Simulation, FirstTokenTarget, Assumptions, Interconnect, Hardware, PromptSpread, Prompt, TypedService, Traffic
 ):
     """How many accelerators there are, and what is known of the speedup, the stages and the prompts."""
 
@@ -78,16 +79,6 @@ class ParallelismInputs(
         default=0,
         step=10,
         help="What handing the activations from one stage to the next costs.",
-    )
-    prompt_cv: float = number(
-        "Spread of prompt lengths",
-        low=0,
-        high=5,
-        default=0,
-        step=0.25,
-        symbol="c_v",
-        help="Coefficient of variation of the prompts' service times: 0 for equal prompts, 1 for as much spread as "
-        "mean. Above 0 the service times are log-normal.",
     )
 
 

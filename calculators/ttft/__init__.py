@@ -1,8 +1,9 @@
-"""How long until the first token? One prefill instance as an M/D/1 queue."""
+"""How long until the first token? Prefill instances as a queue: M/D/1, and traffic as it really is."""
 
 from calculators.room import Calculator
 from calculators.ttft.check import check
 from calculators.ttft.compute import TtftInputs, compute
+from calculators.ttft.trace import fill_from_trace
 from calculators.ttft.wording import answer
 
 ROOM = Calculator(
@@ -14,5 +15,6 @@ ROOM = Calculator(
     compute=compute,
     answer=answer,
     check=check,
+    prepare=fill_from_trace,
 )
 """The catalog's entry."""

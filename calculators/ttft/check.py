@@ -12,6 +12,8 @@ from calculators.checks import CheckedFigure, agree, each_level, figures_in_ms
 from calculators.outputs import output
 from calculators.service_time import prefill_time
 from calculators.ttft.compute import TtftInputs
+from calculators.ttft.traffic import is_plain
+from calculators.ttft.traffic_check import TrafficCheck, check_traffic
 from formulas.closed_form import DomainError
 from formulas.montecarlo import md1_check, run_length
 from formulas.queueing import md1
@@ -62,8 +64,8 @@ class TtftCheck:
     distribution: Distribution
 
 
-def check(inputs: TtftInputs) -> TtftCheck:
-    """Simulate the instance and hold the exact figures against it.
+def check(inputs: TtftInputs) -> TtftCheck | TrafficCheck:
+    """Simulate the instance, or the pool under its traffic, and hold the answer against it.
 
     Raises
     ------
@@ -72,6 +74,8 @@ def check(inputs: TtftInputs) -> TtftCheck:
     InputsError
         As for :func:`~calculators.ttft.compute.compute`.
     """
+    if not (is_plain(inputs) and inputs.servers == 1 and inputs.trace is None):
+        return check_traffic(inputs)
     service_ms = prefill_time(inputs).service_ms
     utilization = md1.UTILIZATION(rate=inputs.rate, service_time=service_ms / 1e3)
     if utilization >= 1:

@@ -1,7 +1,8 @@
-"""Inputs to result: the exact M/D/1 time to first token, the rate a target allows, the instances a rate needs.
+"""Inputs to result: the time to first token, the rate a target allows, the instances a rate needs.
 
 A prefill instance that serves equal prompts one at a time, first come first served, under Poisson arrivals is an
-M/D/1 queue (lecture 4.1; DistServe, section 3.1, equation 1). No Streamlit, no Plotly.
+M/D/1 queue (lecture 4.1; DistServe, section 3.1, equation 1); other traffic is another queue
+(:mod:`calculators.ttft.methods`). No Streamlit, no Plotly.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.fleet import instances_for, within
-from calculators.inputs import Number, as_dict, declared
-from calculators.machine import assumptions_of
+from calculators.fleet import ROUNDING, fewest_servers, instances_for, within
+from calculators.inputs import InputsError
 from calculators.outputs import apart, output, readable
 from calculators.scenario import FirstTokenTarget, Simulation, Traffic
 from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, prefill_time
+from calculators.ttft.methods import queue_of
+from calculators.ttft.queues import Queue
+from calculators.ttft.simulated import Simulated
+from calculators.ttft.trace import TraceSummary, summary_of
+from calculators.ttft.traffic import RealTraffic, is_plain
 from formulas.queueing import md1
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
@@ -27,7 +31,7 @@ PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TtftInputs(Simulation, FirstTokenTarget, PrefillInputs, Traffic):
+class TtftInputs(RealTraffic, Simulation, FirstTokenTarget, PrefillInputs, Traffic):
     """What the time to first token depends on, and how large the simulation beside it is."""
 
 
@@ -46,11 +50,14 @@ class TtftResult:
     p99_ttft_ms: float | None = output("P99 TTFT", "ms", default=None)
     p999_ttft_ms: float | None = output("P99.9 TTFT", "ms", default=None)
     target_ttft_ms: float | None = output("TTFT held against the target", "ms", default=None)
-    max_rate: float | None = output("Highest rate within the target", "requests/s", "For one instance")
-    instances: int | None = output("Instances needed", "", "For this rate, split at random")
+    max_rate: float | None = output("Highest rate within the target", "requests/s", "For one instance, or for the pool")
+    instances: int | None = output("Instances needed", "", "For this rate, with this router")
     accelerators: int | None = output("Accelerators needed", "", "Instances times the tensor parallel degree")
     verdict: str = output("Verdict", "", "meets, misses, too_slow_unloaded, unstable or does_not_fit")
     service: StepBreakdown | None = output("What the service time is made of")
+    method: str = output("Method", default="")
+    approximation_error: str | None = output("Error of the method", "", "None where it is exact", default=None)
+    trace: TraceSummary | None = output("Trace", default=None)
     reasons: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -60,23 +67,33 @@ class TtftResult:
         return self.reasons + self.remarks
 
 
-def compute(inputs: TtftInputs) -> TtftResult:
-    """Return the time to first token of one instance, the rate its target allows, and the instances needed.
+def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
+    """Return the time to first token, the rate the target allows, and the instances needed.
+
+    Parameters
+    ----------
+    inputs
+        The scenario.
+    thorough
+        Whether to look for the instances needed where that takes seconds.
 
     Raises
     ------
     InputsError
-        If the accelerator does not have the data type or the link that the inputs ask for.
+        If the accelerator does not have the data type or the link that the inputs ask for, or no method is known for
+        the traffic.
     """
-    service = prefill_time(inputs)
-    utilization = md1.UTILIZATION(rate=inputs.rate, service_time=service.service_ms / 1e3)
-    times = _ttft(inputs, service.service_ms) if utilization < 1 else {}
+    service, queue = prefill_time(inputs), queue_of(inputs)
+    utilization, level = queue.utilization(inputs.rate), level_of(inputs)
+    times = _ttft(inputs, queue) if utilization < 1 else {}
     target_ttft = times.get("target_ttft_ms")
-    max_rate = max_rate_within_target(inputs, service.service_ms) if service.fits is not False else None
-    verdict = verdict_of(inputs, service, max_rate, target_ttft)
-    instances = None if max_rate is None else instances_for(inputs.rate, max_rate)
+    fits, simulated = service.fits is not False, queue.kind == "simulation"
+    max_rate = highest_rate(inputs, queue) if fits else None
+    reached = queue.unloaded_ms(level) <= inputs.ttft_slo_ms if simulated else max_rate is not None
+    verdict = verdict_of(inputs, service, max_rate, target_ttft, reached=reached)
+    instances = None if not (fits and reached) else instances_needed(inputs, max_rate, thorough=thorough)
     return TtftResult(
-        service_ms=service.service_ms,
+        service_ms=queue.service_ms,
         utilization=utilization,
         stable=utilization < 1,
         **times,
@@ -85,25 +102,92 @@ def compute(inputs: TtftInputs) -> TtftResult:
         accelerators=None if instances is None else instances * inputs.tp,
         verdict=verdict,
         service=service.parts,
-        reasons=_reasons(inputs, service, utilization, verdict),
-        remarks=tuple(filter(None, (service.misfit, *service.remarks))),
+        method=queue.name,
+        approximation_error=error_of(queue, inputs.rate) if utilization < 1 else None,
+        trace=None if inputs.trace is None else summary_of(inputs.trace),
+        reasons=_reasons(inputs, queue, utilization, verdict),
+        remarks=tuple(filter(None, (service.misfit, *service.remarks, _not_looked_for(queue, instances, verdict)))),
     )
 
 
-def _ttft(inputs: TtftInputs, service_ms: float) -> dict[str, float]:
-    """Return the times of a stable instance, by their keys in the result."""
-    values = {"rate": inputs.rate, "service_time": service_ms / 1e3}
+def _not_looked_for(queue: Queue, instances: int | None, verdict: str) -> str:
+    """Return what to do where the number of instances is not found by itself."""
+    if instances is not None or verdict in ("too_slow_unloaded", "does_not_fit"):
+        return ""
+    if queue.kind == "simulation":
+        return (
+            "Simulated at this rate only: neither the highest rate nor the instances needed are looked for. On the page, the tab "
+            "Traffic finds the instances."
+        )
+    return (
+        "The instances needed are not looked for unasked: that takes simulations, or seconds. On the page, the tab Traffic "
+        "finds them."
+    )
+
+
+def level_of(inputs: FirstTokenTarget) -> float | None:
+    """Return the level that the target is set on, or ``None`` for the mean."""
+    return None if inputs.slo_statistic == "mean" else inputs.percentile / 100
+
+
+def error_of(queue: Queue, rate: float) -> str | None:
+    """Return how far off a queue's answer may be at a rate, in a sentence."""
+    return queue.error_at(rate) if isinstance(queue, Simulated) else queue.error
+
+
+def _ttft(inputs: TtftInputs, queue: Queue) -> dict[str, float]:
+    """Return the times of a stable pool, by their keys in the result."""
     levels = np.array([*PERCENTILES.values(), inputs.percentile]) / 100
-    *percentiles, own = (
-        float(service_ms * (1 + wait)) for wait in md1.wait_quantile(levels, md1.UTILIZATION(**values))
-    )
-    mean_ttft = 1e3 * md1.MEAN_TTFT(**values)
+    *percentiles, own = (float(value) for value in queue.ttft_ms(levels, inputs.rate))
+    mean_ttft = queue.mean_ttft_ms(inputs.rate)
     return {
-        "mean_wait_ms": 1e3 * md1.MEAN_WAIT(**values),
+        "mean_wait_ms": queue.mean_wait_ms(inputs.rate),
         "mean_ttft_ms": mean_ttft,
         **{f"{key}_ttft_ms": value for key, value in zip(PERCENTILES, percentiles, strict=True)},
         "target_ttft_ms": mean_ttft if inputs.slo_statistic == "mean" else own,
     }
+
+
+def highest_rate(inputs: TtftInputs, queue: Queue) -> float | None:
+    """Return the highest rate [requests/s] at which the pool meets the target, ``None`` if none does or it is simulated."""
+    if is_plain(inputs):
+        each = max_rate_within_target(inputs, queue.service_ms)
+        return None if each is None else each * inputs.servers
+    return _highest_rate(queue, inputs.ttft_slo_ms, level_of(inputs))
+
+
+@lru_cache(maxsize=256)  # as below; queues are kept, and compared by identity
+def _highest_rate(queue: Queue, limit_ms: float, level: float | None) -> float | None:
+    return queue.max_rate(limit_ms, level)
+
+
+def instances_needed(inputs: TtftInputs, max_rate: float | None, *, thorough: bool) -> int | None:
+    """Return the fewest instances with which this router keeps the target at this rate.
+
+    ``None`` where a simulation would have to tell, where more than 256 are needed, or where it takes seconds
+    and `thorough` is not asked for.
+    """
+    if inputs.routing == "random" and inputs.arrival_scv == 1:
+        return None if max_rate is None else instances_for(inputs.rate, max_rate / inputs.servers)
+    try:
+        several = queue_of(replace(inputs, servers=max(inputs.servers, 2)))
+    except InputsError:  # batches and orders behind this router are not computed
+        return None
+    if several.kind == "simulation" or (several.kind != "exact" and not thorough):
+        return None
+    return fewest_servers(lambda count: keeps_target(inputs, count), math.floor(inputs.rate / _alone(inputs)) + 1)
+
+
+def keeps_target(inputs: TtftInputs, servers: int) -> bool:
+    """Return whether so many instances keep the target at the rate at hand."""
+    queue = queue_of(replace(inputs, servers=servers))
+    if queue.utilization(inputs.rate) >= 1:
+        return False
+    return queue.value_ms(level_of(inputs), inputs.rate) <= inputs.ttft_slo_ms * (1 + ROUNDING)
+
+
+def _alone(inputs: TtftInputs) -> float:
+    return queue_of(replace(inputs, servers=1)).capacity
 
 
 def max_rate_within_target(inputs: FirstTokenTarget, service_ms: float) -> float | None:
@@ -137,29 +221,36 @@ def statistic(inputs: FirstTokenTarget) -> str:
     return "mean TTFT" if inputs.slo_statistic == "mean" else f"P{inputs.percentile:g} TTFT"
 
 
-def verdict_of(inputs: TtftInputs, service: PrefillTime, max_rate: float | None, target_ttft: float | None) -> str:
+def verdict_of(
+    inputs: TtftInputs, service: PrefillTime, max_rate: float | None, target_ttft: float | None, *, reached: bool
+) -> str:
     """Return the one verdict that holds, the one that no rate can change first."""
     if service.fits is False:
         return "does_not_fit"
-    if max_rate is None:
+    if not reached:
         return "too_slow_unloaded"
     if target_ttft is None:
         return "unstable"
+    if max_rate is None:  # simulated at this rate, and at no other
+        return "meets" if target_ttft <= inputs.ttft_slo_ms else "misses"
     # By the rate, so that the verdict, the highest rate and the instances agree to the last digit.
     return "meets" if within(inputs.rate, max_rate) else "misses"
 
 
-def _reasons(inputs: TtftInputs, service: PrefillTime, utilization: float, verdict: str) -> tuple[str, ...]:
+def _reasons(inputs: TtftInputs, queue: Queue, utilization: float, verdict: str) -> tuple[str, ...]:
     found = []
     if utilization >= 1:
+        pool = "One instance serves" if inputs.servers == 1 else f"{inputs.servers} instances serve"
         found.append(
             f"Unstable: at {readable(inputs.rate)} requests/s the utilization is {apart(utilization, 1)}; from 1 on there is no "
-            "steady state, and the queue grows without end. One instance serves less than "
-            f"{apart(1e3 / service.service_ms, inputs.rate)} requests/s."
+            f"steady state, and the queue grows without end. {pool} less than "
+            f"{apart(queue.capacity, inputs.rate)} requests/s."
         )
     if verdict == "too_slow_unloaded":
+        unloaded = queue.unloaded_ms(level_of(inputs))
+        what = "one prompt takes" if not inputs.prompt_cv else f"the {statistic(inputs)} without any wait is"
         found.append(
-            f"Too slow even unloaded: one prompt takes {apart(service.service_ms, inputs.ttft_slo_ms)} ms and the target is "
+            f"Too slow even unloaded: {what} {apart(unloaded, inputs.ttft_slo_ms)} ms and the target is "
             f"{readable(inputs.ttft_slo_ms)} ms. More instances cannot help; a shorter prompt, more tensor parallelism or a "
             "faster accelerator can."
         )
@@ -192,56 +283,3 @@ def sweep(service_ms: float, percentile: float = 90, points: int = 200) -> Sweep
     percentiles = service_ms * (1 + md1.wait_quantile(levels, utilization[None, :]))
     mean = service_ms * md1.MEAN_TTFT(rate=utilization, service_time=1.0)
     return Sweep(1e3 * utilization / service_ms, utilization, mean, *percentiles)
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """How the TTFT that is held against the target answers to one input."""
-
-    name: str = output("Input")
-    label: str = output("Quantity")
-    value: float = output("Value")
-    elasticity: float = output("Elasticity", "", "Percent of TTFT for one percent of the input")
-
-
-def sensitivities(inputs: TtftInputs) -> tuple[Sensitivity, ...]:
-    """Return the elasticity of the TTFT held against the target in every input it depends on, largest first.
-
-    By central differences through the whole calculation: one part in a thousand on either side, less near saturation.
-    Empty where there is no steady state. A quantity of whole numbers (prompt length) is treated as continuous.
-    """
-    base = compute(inputs)
-    if base.target_ttft_ms is None:
-        return ()
-    width = min(1e-3, 0.05 * (1 - base.utilization))
-    found = [
-        Sensitivity(name, declaration.label, value, slope)
-        for name, declaration, value in _continuous_inputs(inputs)
-        if (slope := _elasticity(inputs, name, value, width)) != 0
-    ]
-    return tuple(sorted(found, key=lambda one: -abs(one.elasticity)))
-
-
-def _continuous_inputs(inputs: TtftInputs) -> list[tuple[str, Number, float]]:
-    values = as_dict(inputs)
-    names = ["rate", "service_ms"]
-    if inputs.service_ms is None:
-        assumed = assumptions_of(inputs)
-        names = ["rate", "prompt_tokens", "compute_efficiency", "memory_efficiency", "step_overhead_ms"]
-        names += ["allreduce_latency_us"] if inputs.tp > 1 else []
-        values |= {name: getattr(assumed, name) for name in names[2:]}
-    known = declared(TtftInputs)
-    return [(name, known[name], float(values[name])) for name in names if values[name]]  # type: ignore[arg-type,misc]
-
-
-def _elasticity(inputs: TtftInputs, name: str, value: float, width: float) -> float:
-    below, above = (_target_ttft_at(inputs, name, value * (1 + step)) for step in (-width, width))
-    return math.log(above / below) / math.log((1 + width) / (1 - width))
-
-
-def _target_ttft_at(inputs: TtftInputs, name: str, value: float) -> float:
-    changed: dict[str, Any] = {name: value}
-    ttft = compute(replace(inputs, **changed)).target_ttft_ms
-    if ttft is None:
-        raise ValueError(f"{name} = {value} leaves no steady state, so close to it there is no elasticity")
-    return ttft

@@ -8,6 +8,9 @@ from calculators.outputs import readable
 from calculators.step_formulas import step_formulas
 from calculators.step_load import StepContents
 from calculators.ttft.compute import TtftInputs, TtftResult
+from calculators.ttft.methods import queue_of
+from calculators.ttft.queues import Md1
+from calculators.ttft.traffic_formulas import traffic_formulas
 from formulas.queueing import md1
 
 
@@ -19,8 +22,11 @@ def service_formulas(inputs: TtftInputs) -> list[Shown]:
 
 
 def queue_formulas(inputs: TtftInputs, result: TtftResult) -> list[Shown]:
-    """Return the formulas of utilization, mean wait and mean TTFT."""
-    values = {"rate": inputs.rate, "service_time": result.service_ms / 1e3}
+    """Return the formulas of utilization, mean wait and mean TTFT, by the method of the traffic."""
+    queue = queue_of(inputs)
+    if not isinstance(queue, Md1):
+        return traffic_formulas(inputs, queue)
+    values = {"rate": inputs.rate / inputs.servers, "service_time": result.service_ms / 1e3}
     return [Shown(md1.UTILIZATION, values), Shown(md1.MEAN_WAIT, values), Shown(md1.MEAN_TTFT, values)]
 
 
@@ -30,7 +36,7 @@ def percentile_formulas(inputs: TtftInputs, result: TtftResult) -> list[Shown]:
     The percentiles of the answer are exact and computed numerically; where the closed form is exact too, it stands
     here, and elsewhere its leading term with its error at the user's own utilization.
     """
-    if not result.stable:
+    if not result.stable or not isinstance(queue_of(inputs), Md1):
         return []
     level = inputs.percentile / 100
     values = {"level": level, "utilization": result.utilization, "service_time": result.service_ms / 1e3}

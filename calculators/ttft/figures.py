@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import plotly.graph_objects as go
 
 from calculators import plots
 from calculators.outputs import readable, short
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
-from calculators.ttft.compute import Sensitivity, Sweep, TtftInputs, TtftResult, statistic
+from calculators.ttft.compute import Sweep, TtftInputs, TtftResult, statistic
+from calculators.ttft.methods import queue_of
+from calculators.ttft.sensitivity import Sensitivity
 
 NAMES = {"p50": "P50", "p90": "P90", "p95": "P95", "p99": "P99", "p999": "P99.9"}
 
 
 def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> go.Figure:
     """Return mean, P50, P90 and P99 of TTFT against rate, the target, the user's point and the unstable region."""
-    capacity = 1e3 / result.service_ms
+    capacity = queue_of(inputs).capacity
     right = min(max(1.12 * capacity, 1.05 * inputs.rate), 1.6 * capacity)
     traces = _curves(inputs, curves)
     marks = [
@@ -69,6 +72,7 @@ def _curves(inputs: TtftInputs, curves: Sweep) -> list[plots.Trace]:
             width=4 if key == own else 2,
         )
         for key, values in drawn.items()
+        if np.isfinite(values).any()  # what is simulated has no curve
     ]
 
 

@@ -1,42 +1,83 @@
 """The page of the time to first token."""
 
+from typing import Any
+
 import streamlit as st
 
 from calculators import page_kit
 from calculators.outputs import as_table, columns_of, rows_of
-from calculators.ttft import ROOM, figures, wording
-from calculators.ttft.compute import compute, sensitivities, statistic, sweep
+from calculators.ttft import ROOM, figures, traffic_figures, traffic_wording, wording
+from calculators.ttft.check import TtftCheck
+from calculators.ttft.compute import compute, statistic
+from calculators.ttft.curves import curves_of
+from calculators.ttft.effects import effects, needs, needs_simulation
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
+from calculators.ttft.methods import queue_of
+from calculators.ttft.queues import Md1
+from calculators.ttft.replay import replay
+from calculators.ttft.sensitivity import sensitivities
+from calculators.ttft.trace import summarise, values_from
+from calculators.ttft.trace_statistics import on_trace, statistics_of
 from calculators.ttft.whatif import alternatives
+from calculators.ttft.wording import HEADLESS
+from formulas.closed_form import DomainError
 
 inputs = page_kit.open_page(ROOM)
-result = page_kit.answer_or_refusal(compute, inputs)
-page_kit.headline(
-    wording.answer(inputs, result),
-    metrics=wording.metrics(inputs, result),
-    remarks=result.remarks,
-    basis=wording.basis(inputs),
-)
-curves = sweep(result.service_ms, inputs.percentile)
-page_kit.show_figure(
-    figures.ttft_against_rate(inputs, result, curves),
-    "ttft-against-rate",
-    alt=f"Time to first token against arrival rate: mean and percentiles, with the target of {inputs.ttft_slo_ms:g} ms",
-    caption=wording.caption(inputs),
-    table=columns_of(curves),
-)
-page_kit.rate_handle(1e3 / result.service_ms)
+queue = page_kit.answer_or_refusal(queue_of, inputs)
+stable = queue.utilization(inputs.rate) < 1
+caption = wording.caption(inputs)
+
+
+def answered() -> bool:
+    """Say whether there is an answer: what has to be simulated is, once it is asked for."""
+    if queue.kind != "simulation" or not stable:
+        return True
+    asked = page_kit.on_demand(
+        "Simulate this traffic", "answer", inputs, f"### {traffic_wording.waiting(inputs, queue)}"
+    )
+    if not asked:
+        st.caption(queue.name)
+    return asked
+
+
+result = None
+if answered():
+    with st.spinner("Computing …", show_time=False):
+        result = page_kit.answer_or_refusal(lambda: compute(inputs, thorough=False))
+        curves = curves_of(inputs)
+    page_kit.headline(
+        wording.answer(inputs, result),
+        metrics=wording.metrics(inputs, result),
+        remarks=result.remarks,
+        basis=wording.basis(inputs, result),
+    )
+    page_kit.show_figure(
+        figures.ttft_against_rate(inputs, result, curves),
+        "ttft-against-rate",
+        alt=f"Time to first token against arrival rate: mean and percentiles, with the target of {inputs.ttft_slo_ms:g} ms",
+        caption=caption,
+        table=columns_of(curves),
+    )
+page_kit.rate_handle(queue.capacity)
 
 
 def formulas() -> None:
     """Draw the formulas behind the answer, with the numbers put in."""
+    if result is None:
+        st.caption(HEADLESS)
+        return
+    percentiles = percentile_formulas(inputs, result)
     for heading, forms in (
         ("Service time", service_formulas(inputs)),
         ("Queue", queue_formulas(inputs, result)),
-        ("Percentiles", percentile_formulas(inputs, result)),
+        ("Percentiles", percentiles),
     ):
+        if heading == "Percentiles" and not forms and result.stable:
+            continue
         st.subheader(heading, anchor=False)
         page_kit.formulas(forms)
+    if not percentiles and result.stable:
+        st.caption(f"Percentiles have no closed form here. {result.method} {result.approximation_error or ''}")
 
 
 def simulation() -> None:
@@ -44,13 +85,19 @@ def simulation() -> None:
     checked = page_kit.simulated(ROOM.name, inputs)
     if checked is None:
         return
+    if not isinstance(checked, TtftCheck):
+        st.markdown(traffic_wording.agreement(checked))
+        for rows, name in ((checked.rows, "check"), (checked.compared, "compared")):
+            if rows:
+                page_kit.data_table(rows_of(rows), name)
+        return
     st.markdown(wording.agreement(checked))
     page_kit.data_table(rows_of(checked.rows), "check")
     page_kit.show_figure(
         figures.distribution(checked),
         "ttft-distribution",
         alt="Share of requests by time to first token, simulated and exact",
-        caption=wording.caption(inputs),
+        caption=caption,
         table=columns_of(checked.distribution),
     )
     st.subheader("What short runs report", anchor=False)
@@ -59,7 +106,7 @@ def simulation() -> None:
         figures.short_runs(checked),
         "short-runs",
         alt="P99 as reported by runs of different lengths, beside the exact P99",
-        caption=wording.caption(inputs),
+        caption=caption,
         table=rows_of(checked.short_runs),
     )
 
@@ -68,32 +115,131 @@ def what_matters() -> None:
     """Draw how the answer responds to each input."""
     rows = sensitivities(inputs)
     if not rows:
-        st.markdown("Without a steady state nothing can be said of small changes.")
+        st.markdown(
+            "Without a steady state nothing can be said of small changes."
+            if not stable
+            else "The answer is simulated: small changes drown in its noise."
+        )
         return
     st.markdown(wording.on_sensitivities(rows, statistic(inputs)))
     page_kit.show_figure(
         figures.what_matters(rows, statistic(inputs)),
         "what-matters",
         alt=f"Percent change of the {statistic(inputs)} for one percent change of each input",
-        caption=wording.caption(inputs),
+        caption=caption,
         table=rows_of(rows),
     )
 
 
 def what_if() -> None:
     """Draw what the choices that a planner has would do, one at a time."""
-    st.markdown(f"Each row changes one thing. The TTFT is the {statistic(inputs)} of one instance with the whole rate.")
-    page_kit.data_table(rows_of(alternatives(inputs)), "what-if")
+    if result is None:
+        st.caption(HEADLESS)
+        return
+    pool = "one instance" if inputs.servers == 1 else f"the pool of {inputs.servers} instances"
+    st.markdown(f"Each row changes one thing. The TTFT is the {statistic(inputs)} of {pool} with the whole rate.")
+    if isinstance(queue, Md1) or page_kit.on_demand(
+        "Compute the rows", "what-if", inputs, "With this traffic a row takes up to a second."
+    ):
+        with st.spinner("Computing …", show_time=False):
+            rows = alternatives(inputs)
+        page_kit.data_table(rows_of(rows), "what-if")
+
+
+def traffic() -> None:
+    """Draw what spread, bursts and the router each do, and how many instances each router needs."""
+    simulate = not needs_simulation(inputs) or page_kit.on_demand(
+        "Simulate the rows without a formula",
+        "effects",
+        inputs,
+        "Some of this traffic has no formula: a second for each row.",
+    )
+    with st.spinner("Computing …", show_time=False):
+        rows = effects(inputs, simulate=simulate)
+    st.markdown(traffic_wording.on_effects(inputs, rows))
+    if any(row.p99_ttft_ms is not None for row in rows):
+        page_kit.show_figure(
+            traffic_figures.effect_bars(inputs, rows),
+            "traffic-effects",
+            alt=f"P99 of time to first token at {inputs.rate:g} requests/s under each kind of traffic",
+            caption=caption,
+            table=rows_of(rows),
+        )
+    page_kit.data_table(rows_of(rows), "effects")
+    st.subheader("What a smarter router saves", anchor=False)
+    asked = page_kit.on_demand(
+        "Find the instances that each router needs",
+        "needs",
+        inputs,
+        f"The fewest instances that keep the {statistic(inputs)} within {inputs.ttft_slo_ms:g} ms at this rate and with "
+        "this traffic. The shortest queue is simulated: some seconds.",
+    )
+    if asked:
+        found = page_kit.kept("needs", inputs, lambda move: needs(inputs, move), "Looking for the instances …")
+        page_kit.data_table(rows_of(found), "needs")
+
+
+def trace() -> None:
+    """Draw what an uploaded trace shows, offer its figures as inputs, and replay it."""
+    found = page_kit.uploaded_trace(traffic_wording.NO_FILE_IN_LINK)
+    if found is None:
+        return
+    try:
+        summary = summarise(found.trace)
+    except DomainError as too_short:
+        st.text(str(too_short))
+        return
+    shown = statistics_of(found.trace)
+    st.markdown(traffic_wording.on_file(found.name, summary, found.trace.notes))
+    if summary.broken:
+        with st.expander(f"{summary.broken_rows:,} rows could not be used: the first of them"):
+            for line in summary.broken:
+                st.text(line)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Use this traffic in the scenario",
+            key="use-trace",
+            icon=":material/input:",
+            on_click=page_kit.take_over,
+            args=(ROOM.inputs, values_from(summary) | {"output_tokens": summary.output_tokens}),
+        )
+    with st.expander("What is taken over, to the last digit"):
+        page_kit.data_table(as_table(summary), "trace-summary")
+    st.markdown(on_trace(shown, summary.arrival_scv))
+    drawn: list[tuple[str, str, Any, Any]] = [
+        ("rate-over-time", "Rate over time", traffic_figures.rate_over_time(shown, summary.rate), shown.rate)
+    ]
+    if shown.bursts is not None:
+        burst_figure = traffic_figures.bursts(shown.bursts, summary.arrival_scv)
+        drawn.append(("bursts", "Burstiness at several time scales", burst_figure, shown.bursts))
+    for what, seen in (("prompts", shown.inputs), ("outputs", shown.outputs)):
+        drawn.append((f"lengths-of-{what}", f"Length of {what}", traffic_figures.lengths(seen, what), seen))
+    for name, title, figure, curve in drawn:
+        st.subheader(title, anchor=False)
+        page_kit.show_figure(figure, name, alt=f"{title} of the trace {found.name}", table=columns_of(curve))
+    page_kit.data_table(rows_of(shown.fits), "fits")
+    st.subheader("Replay", anchor=False)
+    asked = (inputs, found.name, len(found.trace), summary.rate)
+    if page_kit.on_demand("Replay the trace", "replay", asked, traffic_wording.ON_REPLAY):
+        replayed = page_kit.kept("replay", asked, lambda move: replay(inputs, found.trace, move), "Replaying …")
+        st.markdown(traffic_wording.on_replay(replayed))
+        page_kit.data_table(rows_of(replayed.rows), "replay")
 
 
 def data() -> None:
     """Draw the answer's figures, then the curves of the plot."""
+    if result is None:
+        st.caption(HEADLESS)
+        return
     page_kit.data_table(as_table(result), "results")
     page_kit.data_table(columns_of(curves), "sweep")
 
 
-tabs = page_kit.Tabs(["What if", "Formula", "Check by simulation", "What matters", "Data", "Sources"], key="view")
+names = ["What if", "Traffic", "Trace", "Formula", "Check by simulation", "What matters", "Data", "Sources"]
+tabs = page_kit.Tabs(names, key="view")
 tabs.draw("What if", what_if)
+tabs.draw("Traffic", traffic)
+tabs.draw("Trace", trace)
 tabs.draw("Formula", formulas)
 tabs.draw("Check by simulation", simulation)
 tabs.draw("What matters", what_matters)

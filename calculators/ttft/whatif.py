@@ -12,7 +12,16 @@ from calculators.fleet import instances_for
 from calculators.inputs import InputsError
 from calculators.outputs import output
 from calculators.service_time import PrefillTime, prefill_time
-from calculators.ttft.compute import TtftInputs, max_rate_within_target, target_ttft_ms, verdict_of
+from calculators.ttft.compute import (
+    TtftInputs,
+    compute,
+    level_of,
+    max_rate_within_target,
+    target_ttft_ms,
+    verdict_of,
+)
+from calculators.ttft.methods import queue_of
+from calculators.ttft.traffic import is_plain
 
 TENSOR_DEGREES = (1, 2, 4, 8)
 
@@ -40,6 +49,8 @@ class Alternative:
 
 def alternatives(inputs: TtftInputs) -> list[Alternative]:
     """Return the scenario as it is and with one thing changed at a time."""
+    if not is_plain(inputs) or inputs.servers > 1:
+        return [_of_queue(change, changed) for change, changed in _changes(inputs)]
     rows = [(change, changed, _service(changed)) for change, changed in _changes(inputs)]
     times = [service.service_ms for _, _, service in rows if isinstance(service, PrefillTime)]
     rates = [changed.rate for _, changed, service in rows if isinstance(service, PrefillTime)]
@@ -50,6 +61,26 @@ def alternatives(inputs: TtftInputs) -> list[Alternative]:
         else _row(change, changed, service, float(next(ttft)))
         for change, changed, service in rows
     ]
+
+
+def _of_queue(change: str, inputs: TtftInputs) -> Alternative:
+    """Return a row by the method of the traffic; what takes seconds to find is left out."""
+    try:
+        service, queue = prefill_time(inputs), queue_of(inputs)
+        if queue.kind in ("exact", "simulation"):
+            result = compute(inputs, thorough=False)
+            found = (result.target_ttft_ms, result.max_rate, result.instances, result.accelerators)
+            return Alternative(change, result.service_ms, *found, VERDICTS[result.verdict])
+        stable = queue.utilization(inputs.rate) < 1
+        ttft = queue.value_ms(level_of(inputs), inputs.rate) if stable else None
+    except InputsError as refused:
+        return Alternative(change, None, None, None, None, None, "; ".join(error.sentence for error in refused.errors))
+    verdict = "unstable" if ttft is None else "meets" if ttft <= inputs.ttft_slo_ms else "misses"
+    if service.fits is False:
+        verdict = "does_not_fit"
+    elif queue.unloaded_ms(level_of(inputs)) > inputs.ttft_slo_ms:
+        verdict = "too_slow_unloaded"
+    return Alternative(change, queue.service_ms, ttft, None, None, None, VERDICTS[verdict])
 
 
 def _service(inputs: TtftInputs) -> PrefillTime | str:
@@ -88,5 +119,5 @@ def _row(change: str, inputs: TtftInputs, service: PrefillTime, ttft_ms: float) 
         max_rate,
         instances,
         None if instances is None else instances * inputs.tp,
-        VERDICTS[verdict_of(inputs, service, max_rate, target_ttft)],
+        VERDICTS[verdict_of(inputs, service, max_rate, target_ttft, reached=max_rate is not None)],
     )

@@ -7,7 +7,12 @@ from calculators import checks
 from calculators.machine import assumptions_of
 from calculators.outputs import apart, readable, short
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
-from calculators.ttft.compute import Sensitivity, TtftInputs, TtftResult, statistic
+from calculators.ttft.compute import TtftInputs, TtftResult, level_of, statistic
+from calculators.ttft.effects import ROUTERS
+from calculators.ttft.lengths import law_of
+from calculators.ttft.methods import queue_of
+from calculators.ttft.sensitivity import Sensitivity
+from calculators.ttft.traffic import is_plain
 from formulas.queueing.md1 import wait_quantile
 
 ICONS = {
@@ -23,11 +28,16 @@ HOPELESS = 500_000_000
 """Requests for 1 % on the mean beyond which the largest run that the page allows (5 million) cannot tell anything."""
 
 
+HEADLESS = "There is no answer yet: it is simulated when you ask for it, above."
+
+
 def sentence(inputs: TtftInputs, result: TtftResult) -> str:
     """Return the answer to the page's question, in Markdown."""
     rate = f"{readable(inputs.rate)} requests/s"
     target = f"{readable(inputs.ttft_slo_ms)} ms"
     ttft = "–" if result.target_ttft_ms is None else f"{apart(result.target_ttft_ms, inputs.ttft_slo_ms)} ms"
+    if inputs.servers > 1 or result.max_rate is None:
+        return _pool_sentence(inputs, result, rate, target, ttft)
     match result.verdict:
         case "meets":
             return f"At {rate} the {statistic(inputs)} is **{ttft}**, within the target of {target}: **one instance** does."
@@ -49,6 +59,33 @@ def sentence(inputs: TtftInputs, result: TtftResult) -> str:
     return "The weights do not fit in memory: no number of these instances serves this model."
 
 
+def _pool_sentence(inputs: TtftInputs, result: TtftResult, rate: str, target: str, ttft: str) -> str:
+    """Return the answer for a pool, or for one that is simulated."""
+    pool = "one instance" if inputs.servers == 1 else f"{inputs.servers} instances ({ROUTERS[inputs.routing]})"
+    use = "" if result.instances is None else f"use **{_fleet(inputs, result)}**"
+    match result.verdict:
+        case "meets":
+            fewer = result.instances is not None and result.instances < inputs.servers
+            enough = f" {_fleet(inputs, result)} would do." if fewer else ""
+            return f"At {rate} on {pool} the {statistic(inputs)} is **{ttft}**, within the target of {target}.{enough}"
+        case "misses":
+            limit = "" if result.max_rate is None else f"at most {short(result.max_rate)} requests/s on these"
+            advice = " or ".join(filter(None, (use, limit)))
+            return (
+                f"At {rate} on {pool} the {statistic(inputs)} is **{ttft}**, over the target of {target}"
+                f"{': ' + advice if advice else ''}."
+            )
+        case "unstable":
+            capacity = apart(queue_of(inputs).capacity, inputs.rate)
+            verb = "serves" if inputs.servers == 1 else "serve"
+            meet = "" if result.instances is None else f" **{_fleet(inputs, result)}** meet the target of {target}."
+            return f"{pool[0].upper()}{pool[1:]} {verb} less than {capacity} requests/s, and {rate} arrive: the queue grows without end.{meet}"
+        case "too_slow_unloaded":
+            unloaded = apart(queue_of(inputs).unloaded_ms(level_of(inputs)), inputs.ttft_slo_ms)
+            return f"Without any wait the {statistic(inputs)} is **{unloaded} ms**, and the target is {target}: no number of instances meets it."
+    return "The weights do not fit in memory: no number of these instances serves this model."
+
+
 def answer(inputs: TtftInputs, result: TtftResult) -> str:
     """Return the answer with the icon of its verdict in front."""
     return f"{ICONS[result.verdict]} {sentence(inputs, result)}"
@@ -63,36 +100,66 @@ def _fleet(inputs: TtftInputs, result: TtftResult) -> str:
 def metrics(inputs: TtftInputs, result: TtftResult) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the four numbers under the sentence."""
     name = statistic(inputs)
+    alone = f"{readable(result.service_ms)} ms{' on average' if inputs.prompt_cv else ''}"
     several = inputs.tp > 1 and inputs.service_ms is None and result.instances is not None
     return [
         (
             name[0].upper() + name[1:],
             short(result.target_ttft_ms, "ms"),
-            "Time from arrival to first token: the wait and the prompt's own service. Exact for M/D/1.",
+            "Time from arrival to first token: the wait and the prompt's own service. "
+            + ("Exact for M/D/1." if _is_start(inputs) else result.method),
         ),
         (
             "Utilization",
             apart(result.utilization, 1),
-            f"Share of the time that the instance is busy. One prompt takes {readable(result.service_ms)} ms.",
+            f"Share of the time that the instance is busy. One prompt takes {alone}.",
         ),
         (
             "Highest rate in target",
             short(result.max_rate, "/s"),
-            "Requests per second that one instance takes within the target.",
+            f"Requests per second that {'one instance takes' if inputs.servers == 1 else 'the pool takes'} within the target.",
         ),
         (
             "Accelerators needed" if several else "Instances needed",
             f"{readable(result.accelerators)} = {result.instances} × {inputs.tp}"
             if several
             else readable(result.instances),
-            "For this rate, when each request goes to an instance at random.",
+            "For this rate, when each request goes to an instance at random."
+            if inputs.routing == "random"
+            else f"For this rate; router: {ROUTERS[inputs.routing]}.",
         ),
     ]
 
 
-def basis(inputs: TtftInputs) -> str:
+def _is_start(inputs: TtftInputs) -> bool:
+    return is_plain(inputs) and inputs.servers == 1
+
+
+def _model(inputs: TtftInputs, result: TtftResult) -> str:
+    """Return the traffic and the method that answers for it."""
+    if _is_start(inputs):
+        return "M/D/1: Poisson arrivals, equal prompts, one at a time, first come first served. "
+    error = "" if result.approximation_error is None else f" {result.approximation_error}"
+    spread = ""
+    if inputs.prompt_cv and inputs.service_ms is None:
+        spread = f" The service times have a coefficient of variation of {readable(law_of(inputs).scv ** 0.5, 3)}."
+    return f"{traffic_of(inputs)}. {result.method}{error}{spread} "
+
+
+def traffic_of(inputs: TtftInputs) -> str:
+    """Return the traffic in a few words."""
+    lengths = f"{inputs.prompt_distribution} prompts, cv {inputs.prompt_cv:g}" if inputs.prompt_cv else "equal prompts"
+    arrivals = "Poisson arrivals" if inputs.arrival_scv == 1 else f"gamma arrivals, scv {inputs.arrival_scv:g}"
+    parts = [arrivals, lengths]
+    parts += [f"{inputs.servers} instances, {ROUTERS[inputs.routing]}"] if inputs.servers > 1 else []
+    parts += [f"order {inputs.order}"] if inputs.order != "fcfs" else []
+    parts += [f"up to {inputs.batch_size} prefilled together"] if inputs.batch_size > 1 else []
+    return ", ".join(parts)
+
+
+def basis(inputs: TtftInputs, result: TtftResult) -> str:
     """Return in a sentence what the answer rests on, and how far it can be trusted."""
-    model = "M/D/1: Poisson arrivals, equal prompts, one at a time, first come first served. "
+    model = _model(inputs, result)
     if inputs.service_ms is not None:
         return model + "The service time is typed in; model, accelerator and prompt length are not used."
     assumed = assumptions_of(inputs)
@@ -106,11 +173,12 @@ def basis(inputs: TtftInputs) -> str:
 
 def caption(inputs: TtftInputs) -> str:
     """Return for which scenario a figure is, in plain text."""
+    method = "M/D/1" if _is_start(inputs) else traffic_of(inputs)
     if inputs.service_ms is not None:
-        return f"Service time {readable(inputs.service_ms)} ms; M/D/1"
+        return f"Service time {readable(inputs.service_ms)} ms; {method}"
     assumed = f"assumptions: {inputs.assumptions}"
     chips = f"{inputs.tp} × {inputs.accelerator}" if inputs.tp > 1 else inputs.accelerator
-    return f"{inputs.model} on {chips}, prompts of {inputs.prompt_tokens:,} tokens; {assumed}; M/D/1"
+    return f"{inputs.model} on {chips}, prompts of {inputs.prompt_tokens:,} tokens; {assumed}; {method}"
 
 
 def agreement(check: TtftCheck) -> str:

@@ -1,8 +1,10 @@
 """Every kind of figure: valid for Plotly, axes with titles and units, no number that is none."""
 
+import io
 import json
 import math
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 
@@ -31,10 +33,16 @@ from calculators.speculative.compute import SpeculativeInputs
 from calculators.speculative.compute import compute as compute_speculative
 from calculators.speculative.costs import pair_of
 from calculators.speculative.machines import spill_of
+from calculators.traces import read_trace
 from calculators.ttft import figures as ttft_figures
+from calculators.ttft import traffic_figures
 from calculators.ttft.check import check
-from calculators.ttft.compute import TtftInputs, sensitivities, sweep
+from calculators.ttft.compute import TtftInputs, sweep
 from calculators.ttft.compute import compute as compute_ttft
+from calculators.ttft.curves import curves_of
+from calculators.ttft.effects import effects
+from calculators.ttft.sensitivity import sensitivities
+from calculators.ttft.trace_statistics import statistics_of
 
 
 def ttft_all(**changes):
@@ -46,6 +54,25 @@ def ttft_all(**changes):
         yield ttft_figures.distribution(checked)
         yield ttft_figures.short_runs(checked)
         yield ttft_figures.what_matters(sensitivities(inputs), "P90 TTFT")
+
+
+def traffic_all(**changes):
+    inputs = TtftInputs(customers=20_000, **changes)
+    result = compute_ttft(inputs, thorough=False)
+    yield ttft_figures.ttft_against_rate(inputs, result, curves_of(inputs))
+    yield traffic_figures.effect_bars(inputs, effects(inputs, simulate=False))
+
+
+def trace_all():
+    generator = np.random.default_rng(1)
+    times = 1e3 * np.cumsum(generator.gamma(0.5, 0.1, 500))
+    rows = [f"{t:.2f},{n % 90 + 1},7" for n, t in enumerate(times)]
+    trace = read_trace(io.BytesIO("\n".join(["timestamp,input_length,output_length", *rows]).encode()))
+    found = statistics_of(trace)
+    yield traffic_figures.rate_over_time(found, 20.0)
+    yield traffic_figures.bursts(found.bursts, 2.0)
+    yield traffic_figures.lengths(found.inputs, "prompts")
+    yield traffic_figures.lengths(found.outputs, "outputs")
 
 
 def parallelism_all(**changes):
@@ -114,6 +141,11 @@ FIGURES = [
     *ttft_all(rate=500),
     *ttft_all(model="llama-3.1-70b"),
     *ttft_all(rate=0.001, service_ms=0.001),
+    *traffic_all(prompt_cv=1.0),
+    *traffic_all(servers=8, routing="shared", rate=400),
+    *traffic_all(arrival_scv=0.0, rate=500),
+    *traffic_all(servers=4, routing="shortest_queue", rate=200),
+    *trace_all(),
     *parallelism_all(model="llama-3.1-70b", gpus=4),
     *parallelism_all(rate=500, service_ms=100, speedup=2),
     *kv_all(),

@@ -1,0 +1,72 @@
+"""What takes longer than a page may: computed when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from calculators.inputs import InputError, Value, linked
+from calculators.scenario import Scenario
+
+R = TypeVar("R")
+
+
+def on_demand(label: str, key: str, of: Any, note: str = "") -> bool:
+    """Draw a button until it was pressed for exactly `of`, and return whether it was.
+
+    Parameters
+    ----------
+    label
+        What the button says.
+    key
+        Of the button.
+    of
+        What is asked for: the inputs, or anything that can be compared with them.
+    note
+        What it does, and how long that takes.
+    """
+    state = f"asked for {key}"
+    if st.session_state.get(state) == of:
+        return True
+    if note:
+        st.markdown(note)
+    if st.button(label, key=f"ask-{key}", icon=":material/play_arrow:"):
+        st.session_state[state] = of
+        st.rerun()
+    return False
+
+
+def kept(key: str, of: Any, function: Callable[[Callable[[float], None]], R], text: str) -> R:
+    """Return what a slow function gave for exactly `of` in this session; call it, with a bar that it moves, if it is new."""
+    state = f"result of {key}"
+    if st.session_state.get(state, (None, None))[0] != of:
+        with progress(text) as move:
+            st.session_state[state] = (of, function(move))
+    found: R = st.session_state[state][1]
+    return found
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Any]:
+    """Draw a bar, and yield what moves it: a function of the share that is done."""
+    bar = st.progress(0.0, text)
+    yield lambda share: bar.progress(min(max(float(share), 0.0), 1.0), text)
+    bar.empty()
+
+
+def take_over(inputs: type, values: dict[str, float]) -> None:
+    """Set inputs to values, shared ones among them, in a button's callback.
+
+    A value that its input does not allow is brought to the nearest, and each to four digits, so that a link can be read.
+    """
+    known = {**linked(Scenario), **linked(inputs)}
+    for name, value in values.items():
+        declaration: Any = known[name]
+        nearest: Value = min(max(float(f"{value:.4g}"), declaration.low), declaration.high)
+        try:
+            st.session_state[name] = declaration.check(nearest)
+        except InputError:
+            st.session_state[name] = declaration.check(round(nearest))  # type: ignore[arg-type]

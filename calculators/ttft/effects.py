@@ -1,0 +1,165 @@
+"""What spread, bursts and the router each do to TTFT at one rate, and how many instances each router needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calculators.fleet import fewest_servers
+from calculators.inputs import InputsError, declared
+from calculators.outputs import output
+from calculators.ttft.compute import TtftInputs, error_of, keeps_target, level_of
+from calculators.ttft.lengths import WIDEST_UNIFORM
+from calculators.ttft.methods import queue_of
+from calculators.ttft.traffic import RealTraffic
+
+SPREAD, BURSTS, ROUTER = 1.0, 4.0, "shared"
+"""What is shown of a spread, of bursts and of a router that are not switched on."""
+
+SEARCHED_REQUESTS = 100_000
+"""Requests of each simulation while it is looked for the instances needed."""
+
+ROUTERS = {
+    "random": "at random",
+    "round_robin": "round robin",
+    "shortest_queue": "shortest queue",
+    "least_work": "least work",
+    "shared": "one shared queue",
+}
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One kind of traffic at the rate at hand."""
+
+    traffic: str = output("Traffic")
+    mean_ttft_ms: float | None = output("Mean TTFT", "ms")
+    p90_ttft_ms: float | None = output("P90 TTFT", "ms")
+    p99_ttft_ms: float | None = output("P99 TTFT", "ms")
+    times_plain: float | None = output("P99 over the plain one")
+    method: str = output("Method")
+    error: str = output("Error")
+
+
+def effects(inputs: TtftInputs, *, simulate: bool) -> list[Effect]:
+    """Return the plain traffic, each effect alone, and all together.
+
+    Parameters
+    ----------
+    inputs
+        The scenario. What is not switched on in it is shown at a typical value.
+    simulate
+        Whether to simulate what has no formula; without, those rows have no numbers.
+    """
+    cases = list(_cases(inputs))
+    plain = _row(*cases[0], None, simulate=simulate)
+    return [plain, *(_row(*case, plain.p99_ttft_ms, simulate=simulate) for case in cases[1:])]
+
+
+def needs_simulation(inputs: TtftInputs) -> bool:
+    """Return whether some of the rows are simulated."""
+    return any(_is_simulated(case) for _, case in _cases(inputs))
+
+
+def _is_simulated(inputs: TtftInputs) -> bool:
+    try:
+        return queue_of(inputs).kind == "simulation"
+    except InputsError:
+        return False
+
+
+def _cases(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
+    plain: dict[str, Any] = {
+        "prompt_cv": 0.0,
+        "arrival_scv": 1.0,
+        "routing": "random",
+        "order": "fcfs",
+        "batch_size": 1,
+    }
+    spread = inputs.prompt_cv or (min(SPREAD, WIDEST_UNIFORM) if inputs.prompt_distribution == "uniform" else SPREAD)
+    bursts = inputs.arrival_scv if inputs.arrival_scv != 1 else BURSTS
+    router = inputs.routing if inputs.routing != "random" else ROUTER
+    yield "plain: equal prompts, Poisson arrivals", replace(inputs, **plain)
+    switched: dict[str, Any] = {"prompt_cv": spread, "arrival_scv": bursts}
+    yield (
+        f"spread alone: {inputs.prompt_distribution} lengths, cv {spread:g}",
+        replace(inputs, **plain | {"prompt_cv": spread}),
+    )
+    what = "bursts" if bursts > 1 else "steadier arrivals"
+    yield f"{what} alone: arrival scv {bursts:g}", replace(inputs, **plain | {"arrival_scv": bursts})
+    if inputs.servers > 1:
+        switched["routing"] = router
+        yield f"router alone: {ROUTERS[router]}", replace(inputs, **plain | {"routing": router})
+        yield f"spread behind {ROUTERS[router]}", replace(inputs, **plain | {"routing": router, "prompt_cv": spread})
+        yield f"{what} behind {ROUTERS[router]}", replace(inputs, **plain | {"routing": router, "arrival_scv": bursts})
+    if inputs.order != "fcfs":
+        yield f"spread, order {inputs.order}", replace(inputs, **plain | {"prompt_cv": spread, "order": inputs.order})
+    if inputs.batch_size > 1:
+        yield f"batches of {inputs.batch_size} alone", replace(inputs, **plain | {"batch_size": inputs.batch_size})
+    yield "all together", replace(inputs, **plain | switched)
+    own = {name: getattr(inputs, name) for name in plain}
+    if own not in (plain, plain | switched):
+        yield "as set in the sidebar", inputs
+
+
+def _row(traffic: str, inputs: TtftInputs, plain_p99: float | None, *, simulate: bool) -> Effect:
+    try:
+        queue = queue_of(inputs)
+    except InputsError as refused:
+        return _without(traffic, "; ".join(error.sentence for error in refused.errors))
+    if queue.utilization(inputs.rate) >= 1:
+        return _without(traffic, "Unstable at this rate.")
+    if queue.kind == "simulation" and not simulate:
+        return _without(traffic, queue.name)
+    p90, p99 = (float(value) for value in queue.ttft_ms(np.array([0.9, 0.99]), inputs.rate))
+    times = 1.0 if plain_p99 is None else p99 / plain_p99
+    return Effect(
+        traffic, queue.mean_ttft_ms(inputs.rate), p90, p99, times, queue.name, error_of(queue, inputs.rate) or ""
+    )
+
+
+def _without(traffic: str, why: str) -> Effect:
+    return Effect(traffic, None, None, None, None, why, "")
+
+
+@dataclass(frozen=True)
+class Need:
+    """What one router needs for the target at the rate at hand."""
+
+    router: str = output("Router")
+    instances: int | None = output("Instances")
+    accelerators: int | None = output("Accelerators")
+    reached_ms: float | None = output("TTFT reached", "ms")
+    method: str = output("Method")
+
+
+def needs(inputs: TtftInputs, progress: Callable[[float], object] | None = None) -> list[Need]:
+    """Return how many instances each router needs, simulated where there is no formula.
+
+    A simulated percentile near the target may be on its wrong side: an instance more or less.
+    """
+    routers = declared(RealTraffic)["routing"].options  # type: ignore[attr-defined]
+    found = []
+    for place, router in enumerate(routers):
+        if progress:
+            progress(place / len(routers))
+        found.append(_need(replace(inputs, routing=router, customers=min(inputs.customers, SEARCHED_REQUESTS))))
+    return found
+
+
+def _need(inputs: TtftInputs) -> Need:
+    name = ROUTERS[inputs.routing]
+    try:
+        alone = queue_of(replace(inputs, servers=1))
+        if alone.unloaded_ms(level_of(inputs)) > inputs.ttft_slo_ms:
+            return Need(name, None, None, None, "Too slow even unloaded: no number of instances helps.")
+        count = fewest_servers(lambda servers: keeps_target(inputs, servers), int(inputs.rate / alone.capacity) + 1)
+        if count is None:
+            return Need(name, None, None, None, "More than 256 instances.")
+        queue = queue_of(replace(inputs, servers=count))
+    except InputsError as refused:
+        return Need(name, None, None, None, "; ".join(error.sentence for error in refused.errors))
+    return Need(name, count, count * inputs.tp, queue.value_ms(level_of(inputs), inputs.rate), queue.name)

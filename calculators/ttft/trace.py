@@ -1,0 +1,130 @@
+"""A trace of requests: what it says in the words of the inputs, and on the command line, the inputs that it fills."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from calculators.inputs import InputError, InputsError, declared
+from calculators.outputs import output
+from calculators.traces import Trace, TraceError, read_trace
+from formulas import traffic
+from formulas.closed_form import DomainError
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class TraceSummary:
+    """What a trace says."""
+
+    format: str = output("Format")
+    requests: int = output("Requests read")
+    broken_rows: int = output("Rows that could not be used")
+    broken: tuple[str, ...] = output("The first of them")
+    duration_s: float = output("Duration", "s")
+    rate: float = output("Mean rate", "requests/s")
+    prompt_tokens: float = output("Mean prompt", "tokens")
+    prompt_cv: float = output("Spread of prompts", "", "Coefficient of variation")
+    output_tokens: float = output("Mean output", "tokens")
+    output_cv: float = output("Spread of outputs", "", "Coefficient of variation")
+    arrival_scv: float = output("Burstiness of arrivals", "", "Squared coefficient of variation of the gaps")
+
+
+@lru_cache(maxsize=4)
+def summarise(trace: Trace) -> TraceSummary:
+    """Return what a trace says.
+
+    Raises
+    ------
+    DomainError
+        If it has fewer than two requests, or all came at once.
+    """
+    prompts, outputs = traffic.length_statistics(trace.input_tokens), traffic.length_statistics(trace.output_tokens)
+    return TraceSummary(
+        format=trace.columns.name,
+        requests=len(trace),
+        broken_rows=trace.broken_rows,
+        broken=tuple(f"line {row.line}: {row.reason}" for row in trace.first_broken),
+        duration_s=float(trace.arrivals[-1]),
+        rate=traffic.mean_rate(trace.arrivals),
+        prompt_tokens=prompts.mean,
+        prompt_cv=prompts.cv,
+        output_tokens=outputs.mean,
+        output_cv=outputs.cv,
+        arrival_scv=traffic.gap_cv2(trace.arrivals),
+    )
+
+
+def trace_at(path: str) -> Trace:
+    """Return the trace in a file, read once as long as the file stays as it is.
+
+    Raises
+    ------
+    InputsError
+        If it cannot be read, or is no trace.
+    """
+    return _guarded(path, lambda: _read(path, *_stamp(path)))
+
+
+def summary_of(path: str) -> TraceSummary:
+    """Return what the trace in a file says; raises as :func:`trace_at`."""
+    return _guarded(path, lambda: _summary(path, *_stamp(path)))
+
+
+def _guarded(path: str, function: Callable[[], R]) -> R:
+    try:
+        return function()
+    except (TraceError, DomainError, OSError) as error:
+        reason = f"The file cannot be read: {error.strerror}." if isinstance(error, OSError) else str(error)
+        raise InputsError([InputError("trace", path, reason)]) from None
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    found = os.stat(path)  # noqa: PTH116 - of a path as it was given
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=2)
+def _read(path: str, changed: int, size: int) -> Trace:  # noqa: ARG001 - what a changed file is told apart by
+    return read_trace(path)
+
+
+@lru_cache(maxsize=8)
+def _summary(path: str, changed: int, size: int) -> TraceSummary:
+    return summarise(_read(path, changed, size))
+
+
+def values_from(summary: TraceSummary) -> dict[str, float]:
+    """Return the inputs that a trace fills, by name, as the inputs take them: lengths in whole tokens."""
+    return {
+        "rate": summary.rate,
+        "prompt_tokens": max(round(summary.prompt_tokens), 1),
+        "prompt_cv": summary.prompt_cv,
+        "arrival_scv": summary.arrival_scv,
+    }
+
+
+def fill_from_trace(inputs: Any, given: frozenset[str]) -> Any:
+    """Return the inputs with what their trace says, but for those that were given.
+
+    Raises
+    ------
+    InputsError
+        If the file is no trace, or says what an input does not allow.
+    """
+    if inputs.trace is None:
+        return inputs
+    known, filled, errors = declared(type(inputs)), {}, []
+    for name, value in values_from(summary_of(inputs.trace)).items():
+        if name not in given:
+            try:
+                filled[name] = known[name].check(value)
+            except InputError as error:
+                errors.append(known[name].error(value, f"the trace says so, and it is {error.sentence}; give another"))
+    if errors:
+        raise InputsError(errors)
+    return replace(inputs, **filled)

@@ -1,0 +1,83 @@
+"""The traffic as it really is, declared: how many instances, the router, the spread, the bursts, the order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from calculators.inputs import choice, file_path, integer, number
+from calculators.scenario import PromptSpread
+
+OWN_STREAM = ("random", "round_robin")
+"""Routers that do not look at the instances: each of those then has a queue of its own."""
+
+ONE_QUEUE = ("shared", "least_work")
+"""Routers behind which every prompt starts as soon as any instance is free."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealTraffic(PromptSpread):
+    """What makes traffic harder than equal prompts at Poisson times on one instance."""
+
+    servers: int = integer(
+        "Instances in the pool",
+        low=1,
+        high=256,
+        default=1,
+        step=1,
+        symbol="c",
+        help="Instances that share the arrival rate: with more than one, the rate is that of all of them together.",
+    )
+    routing: str = choice(
+        "Router",
+        options=("random", "round_robin", "shortest_queue", "least_work", "shared"),
+        default="random",
+        help="How a prompt gets its instance: at random, in turn, the fewest prompts there, the least work left there, "
+        "or one queue that all instances share. With one instance it makes no difference.",
+    )
+    prompt_distribution: str = choice(
+        "Distribution of prompt lengths",
+        options=("lognormal", "gamma", "uniform", "two_point"),
+        default="lognormal",
+        help="The law of the lengths where their spread is above 0; the prompt length is their mean. two_point: short "
+        "prompts of half the mean, and as many long ones, as long, as the spread needs. With a typed service time, "
+        "that is the mean and times are in proportion to lengths.",
+    )
+    arrival_scv: float = number(
+        "Burstiness of arrivals",
+        low=0,
+        high=100,
+        default=1,
+        step=1,
+        symbol="c_a^2",
+        help="Squared coefficient of variation of the gaps between arrivals, which are gamma distributed: 1 is "
+        "Poisson, 0 is a steady beat, above 1 they come in bursts. Load generators call 1 over it burstiness.",
+    )
+    batch_size: int = integer(
+        "Prompts prefilled together",
+        low=1,
+        high=128,
+        default=1,
+        step=1,
+        symbol="b",
+        help="Most prompts that one prefill step takes together. It helps where a prompt alone does not fill the "
+        "accelerator, and makes all of a batch wait for its end.",
+    )
+    order: str = choice(
+        "Order of service",
+        options=("fcfs", "short_first", "shortest"),
+        default="fcfs",
+        help="First come first served; prompts up to the mean length before longer ones; or always the shortest. "
+        "A prompt in service is not interrupted.",
+    )
+    trace: str | None = file_path(
+        "Trace",
+        empty="none",
+        help="On the command line, a file of requests (CSV or JSON lines, gzip or not): rate, mean lengths, spread "
+        "and burstiness are taken from it unless they are given. On the page, upload it; a link cannot carry a file.",
+    )
+
+
+def is_plain(inputs: RealTraffic) -> bool:
+    """Return whether it is the start of all: one queue, equal prompts, Poisson arrivals, first come first served."""
+    alone = inputs.servers == 1 or inputs.routing == "random"
+    return alone and not inputs.prompt_cv and inputs.arrival_scv == 1 and inputs.batch_size == 1
