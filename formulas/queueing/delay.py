@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 # Terms of the series, and the change of a probability by the last quarter of them that calls for more.
-_TERMS = ((64, 1e-9), (256, 1e-8), (1024, 3e-8), (4096, np.inf))
+_TERMS = ((64, 1e-9), (256, 1e-7), (1024, np.inf))
 _ATOM = 1e-15  # a level within this of 1 - rho is the atom's
 
 

@@ -25,7 +25,7 @@ from formulas.queueing.service.transforms import exponential_sums
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-_MOST_SUMS = 500  # different ones, in a group
+_MOST_SUMS = 1000  # different ones, in a group
 _MOST_PAIRS = 100_000
 _MOST_ORDERS = 4
 _POWERS = 5  # of u that are taken out, so that four derivatives are smooth

@@ -12,7 +12,7 @@ the time after the wait itself, and stands apart.
 
 Measured against exact sums, closed transforms and references of 15 digits, from utilization 0.01 to 0.999 and up to
 P99.9: an error of a probability below 2e-8 (3e-10 for smooth laws of service), and a relative error of a percentile
-below 2e-8, typically 1e-10.
+below 2e-8, typically 1e-10; 4e-7 for the time to first token of a list of hundreds of lengths.
 """
 
 from __future__ import annotations

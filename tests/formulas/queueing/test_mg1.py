@@ -88,7 +88,7 @@ def test_whole_service_times_against_an_exact_sum(name, load):
         2.1 * longest + 0.3,
         5.2 * longest,
     ):
-        assert mg1.wait_survival(t, load / law.mean, law) == pytest.approx(1 - cdf(t), abs=5e-9)
+        assert mg1.wait_survival(t, load / law.mean, law) == pytest.approx(1 - cdf(t), abs=2e-8)
         own = sum(share * (cdf(t - size) if t >= size else 0.0) for size, share in zip(sizes, shares, strict=True))
         assert mg1.ttft_survival(t, load / law.mean, law) == pytest.approx(1 - own, abs=2e-8)
 
@@ -115,6 +115,19 @@ def test_quantile_and_survival_go_together(name, load):
         late = 1 - LEVELS
         assert np.all(after <= late * (1 + 1e-8) + 1e-9)
         assert np.all((before >= late * (1 - 1e-6) - 1e-9) | (t == 0))
+
+
+def test_a_long_list_of_lengths_keeps_its_digits():
+    """Hundreds of kinks, of which pairs are not taken out: against the exact sum, for whole service times."""
+    rng = np.random.default_rng(1)
+    sizes, counts = np.unique(np.ceil(rng.lognormal(3.5, 1.0, 400)), return_counts=True)
+    sizes, shares = sizes.astype(int).tolist(), (counts / counts.sum()).tolist()
+    law = service_law(ListedLengths(sizes, shares), lambda x: x)
+    cdf = batch_work_cdf(0.8 / law.mean, sizes, shares, 900)
+    for t in (1.0, 20.0, 20.5, 100.0, 333.3, 800.0):
+        assert mg1.wait_survival(t, 0.8 / law.mean, law) == pytest.approx(1 - cdf(t), abs=1e-8)
+        own = sum(share * cdf(t - size) for size, share in zip(sizes, shares, strict=True) if t >= size)
+        assert mg1.ttft_survival(t, 0.8 / law.mean, law) == pytest.approx(1 - own, abs=2e-7)
 
 
 @EACH

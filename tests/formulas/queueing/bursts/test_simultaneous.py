@@ -89,7 +89,7 @@ def test_batches_of_one_are_md1():
 
 
 @given(load=st.floats(0.05, 0.95), big=st.integers(2, 30), share=st.floats(0.05, 0.95))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_survivals_add_up_to_the_mean(load, big, share):
     sizes = ListedLengths([1, big], [1 - share, share])
     rate = load / sizes.mean
