@@ -18,11 +18,12 @@ from calculators.ttft.replay import replay
 from calculators.ttft.sensitivity import sensitivities
 from calculators.ttft.trace import summarise, values_from
 from calculators.ttft.trace_statistics import on_trace, statistics_of
+from calculators.ttft.traffic import RealTraffic
 from calculators.ttft.whatif import alternatives
 from calculators.ttft.wording import HEADLESS
 from formulas.closed_form import DomainError
 
-inputs = page_kit.open_page(ROOM)
+inputs = page_kit.open_page(ROOM, groups=(("Traffic", RealTraffic),))
 queue = page_kit.answer_or_refusal(queue_of, inputs)
 stable = queue.utilization(inputs.rate) < 1
 caption = wording.caption(inputs)
@@ -192,7 +193,7 @@ def trace() -> None:
     shown = statistics_of(found.trace)
     st.markdown(traffic_wording.on_file(found.name, summary, found.trace.notes))
     if summary.broken:
-        with st.expander(f"{summary.broken_rows:,} rows could not be used: the first of them"):
+        with st.expander("Rows that could not be used: the first of them"):
             for line in summary.broken:
                 st.text(line)
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -24,7 +24,8 @@ ON_REPLAY = (
 
 def on_file(name: str, summary: TraceSummary, notes: tuple[str, ...]) -> str:
     """Return what was read, in Markdown; the name of the file is shown as it is."""
-    broken = "every row was used" if not summary.broken_rows else f"**{summary.broken_rows:,} rows could not be used**"
+    rows = "row" if summary.broken_rows == 1 else "rows"
+    broken = f"**{summary.broken_rows:,} {rows} could not be used**" if summary.broken_rows else "every row was used"
     plain = name.replace("`", "'")
     more = f" {' '.join(notes)}" if notes else ""
     return (
