@@ -23,11 +23,14 @@ from formulas.queueing.bursts import (
     BATCH_MEAN_WAIT,
     Switching,
     batch_wait_quantile,
+    gamma_law_mean_wait,
+    gamma_law_ttft_quantile,
     gamma_mean_wait,
     gamma_wait_quantile,
     switching_mean_wait,
     switching_wait_quantile,
 )
+from formulas.queueing.bursts.gamma_prompts import LEAST_SHAPE, MOST_SHAPE
 from formulas.queueing.pollaczek_khinchine import UNSTABLE
 from formulas.queueing.service import ListedLengths, ServiceLaw
 
@@ -112,14 +115,14 @@ def check_mg1(
 def check_gamma_arrivals(
     rate: float, shape: float, law: ServiceLaw, customers: int = 500_000, seed: int = 1, level: float = 0.95
 ) -> SingleServerCheck:
-    """Simulate gamma gaps; exact values are known for Poisson arrivals, and for equal prompts.
+    """Simulate gamma gaps; exact values are known for equal prompts, and for others if the shape is between 0.1 and 10.
 
     The arguments are those of :func:`check_mg1`, and the shape of the gaps.
 
     Examples
     --------
     >>> from formulas.queueing.service import equal_service
-    >>> check = check_gamma_arrivals(0.7, 0.5, equal_service(1.0), 200_000)
+    >>> check = check_gamma_arrivals(0.7, 0.5, equal_service(1.0), 200_000, level=0.999)
     >>> [row.verdict for row in check.rows]
     ['inside', 'inside', 'inside', 'inside']
     """
@@ -133,6 +136,9 @@ def check_gamma_arrivals(
     elif law.variance == 0:
         waits = law.mean * gamma_wait_quantile(np.array(PERCENTILES), load, shape)
         exact = {"mean": law.mean * (1.0 + gamma_mean_wait(load, shape))} | _named(law.mean + waits)
+    elif LEAST_SHAPE <= shape <= MOST_SHAPE:
+        exact = {"mean": law.mean + gamma_law_mean_wait(rate, shape, law)}
+        exact |= _named(gamma_law_ttft_quantile(np.array(PERCENTILES), rate, shape, law))
     return _checked(times, exact, load, 1.0 / shape + law.scv, seed, level)
 
 

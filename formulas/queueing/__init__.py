@@ -1,1 +1,1 @@
-"""Waiting before the first token: single-server queues fed by a Poisson stream of prompts."""
+"""Waiting before the first token: queues of one server, fed by any stream of prompts of any lengths."""

@@ -14,6 +14,13 @@ from formulas.queueing.bursts.gamma_arrivals import (
     gamma_wait_quantile,
     gamma_wait_survival,
 )
+from formulas.queueing.bursts.gamma_prompts import (
+    gamma_law_mean_wait,
+    gamma_law_ttft_quantile,
+    gamma_law_ttft_survival,
+    gamma_law_wait_quantile,
+    gamma_law_wait_survival,
+)
 from formulas.queueing.bursts.simultaneous import (
     BATCH_MEAN_WAIT,
     BURST_DRAIN,
@@ -37,29 +44,10 @@ from formulas.queueing.bursts.switching_queue import (
 )
 
 __all__ = [
-    "ALLEN_CUNNEEN",
-    "BATCH_MEAN_WAIT",
-    "BURST_DRAIN",
-    "BURST_MEAN_WAIT",
-    "GAMMA_DECAY_RATE",
-    "KINGMAN_BOUND",
-    "KLB_BURSTY",
-    "KLB_REGULAR",
-    "SWITCHING_DISPERSION",
-    "SWITCHING_MEAN_WAIT",
-    "SWITCHING_RATE",
-    "Switching",
-    "batch_wait_quantile",
-    "batch_wait_survival",
-    "burst_mean_wait",
-    "burst_process",
-    "burst_quantile",
-    "gamma_mean_wait",
-    "gamma_no_wait",
-    "gamma_wait_quantile",
-    "gamma_wait_survival",
-    "klb_mean_wait",
-    "switching_mean_wait",
-    "switching_wait_quantile",
-    "switching_wait_survival",
+    "ALLEN_CUNNEEN", "BATCH_MEAN_WAIT", "BURST_DRAIN", "BURST_MEAN_WAIT", "GAMMA_DECAY_RATE", "KINGMAN_BOUND",
+    "KLB_BURSTY", "KLB_REGULAR", "SWITCHING_DISPERSION", "SWITCHING_MEAN_WAIT", "SWITCHING_RATE", "Switching",
+    "batch_wait_quantile", "batch_wait_survival", "burst_mean_wait", "burst_process", "burst_quantile",
+    "gamma_law_mean_wait", "gamma_law_ttft_quantile", "gamma_law_ttft_survival", "gamma_law_wait_quantile",
+    "gamma_law_wait_survival", "gamma_mean_wait", "gamma_no_wait", "gamma_wait_quantile", "gamma_wait_survival",
+    "klb_mean_wait", "switching_mean_wait", "switching_wait_quantile", "switching_wait_survival",
 ]  # fmt: skip

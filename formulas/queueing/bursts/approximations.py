@@ -16,9 +16,20 @@ squared variation      Kingman's bound           Allen-Cunneen            Kraeme
 9                      +168 %, +38 %, +16 %      -33 %, -12 %, -6 %       -57 %, -26 %, -14 %
 =====================  ========================  =======================  ====================
 
-With prompts as variable as exponential ones or more, Kraemer and Langenbach-Belz's is the better: within 7 % of
-simulations for log-normal prompts with variation 1 and 2 and regular (Erlang 2 to 8) arrivals, where Allen and
-Cunneen's is up to 50 % too high. All are for arrivals without memory of each other: a rate that switches between
+With log-normal prompts of variation 1 (:mod:`formulas.queueing.bursts.gamma_prompts`):
+
+=====================  ========================  =======================  ====================
+squared variation      Kingman's bound           Allen-Cunneen            Kraemer-Langenbach-Belz
+=====================  ========================  =======================  ====================
+1/8 (round robin, 8)   +100 %, +19 %, +8 %       +50 %, +12 %, +5 %       -5 %, 0 %, 0 %
+1/2                    +138 %, +25 %, +10 %      +19 %, +5 %, +2 %        +6 %, +2 %, +1 %
+2                      +154 %, +31 %, +13 %      -15 %, -5 %, -2 %        -22 %, -8 %, -4 %
+4                      +154 %, +33 %, +14 %      -25 %, -9 %, -4 %        -38 %, -15 %, -8 %
+9                      +153 %, +34 %, +15 %      -32 %, -11 %, -5 %       -50 %, -22 %, -11 %
+=====================  ========================  =======================  ====================
+
+So Kraemer and Langenbach-Belz's correction serves regular arrivals of variable prompts, and does harm for bursty ones, where
+both say too little. All are for arrivals without memory of each other: a rate that switches between
 calm and busy spells (:mod:`formulas.queueing.bursts.switching`) is not described by the variation of its gaps.
 """
 

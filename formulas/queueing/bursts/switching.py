@@ -64,9 +64,9 @@ def _mean_wait_steps() -> tuple[Step, ...]:
     first = (1 - _L1 * _D) * s
     second = (1 - _L2 * _D) * s
     return (
-        Step("To the first order in s the entries of sI + Q - Λ(1 - exp(-sD)) are the state's share of idle time, and",
+        Step("To the first order in s, the matrix of the transform is",
              sp.Matrix([[first - _Q1, _Q1], [_Q2, second - _Q2]])),
-        Step("g times its adjoint times the rates is, to that order,",
+        Step("The shares of idle time, times its adjoint, times the rates is to that order",
              -_Q * MEAN_RATE.symbol + s * (_G1 * (1 - _L2 * _D) * _L1 + g2 * (1 - _L1 * _D) * _L2)),
         Step("and its determinant, to the next,",
              -s * _Q * (1 - MEAN_RATE.symbol * _D)

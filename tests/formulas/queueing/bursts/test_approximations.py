@@ -6,12 +6,20 @@ from hypothesis import strategies as st
 
 from formulas.closed_form import DomainError
 from formulas.queueing import pollaczek_khinchine as pk
-from formulas.queueing.bursts import ALLEN_CUNNEEN, KINGMAN_BOUND, gamma_mean_wait, klb_mean_wait
+from formulas.queueing.bursts import ALLEN_CUNNEEN, KINGMAN_BOUND, gamma_law_mean_wait, gamma_mean_wait, klb_mean_wait
 from formulas.queueing.bursts.approximations import KLB_BURSTY, KLB_REGULAR
 from formulas.queueing.mg1 import MEAN_WAIT_BY_SPREAD
+from formulas.queueing.service import LognormalLengths, service_law
 
 LOADS = (0.5, 0.8, 0.9)
-STATED = {  # the table of the module: percent at the three loads
+WITH_PROMPTS = {  # the second table: log-normal prompts of variation 1
+    0.125: ((100, 19, 8), (50, 12, 5), (-5, 0, 0)),
+    0.5: ((138, 25, 10), (19, 5, 2), (6, 2, 1)),
+    2.0: ((154, 31, 13), (-15, -5, -2), (-22, -8, -4)),
+    4.0: ((154, 33, 14), (-25, -9, -4), (-38, -15, -8)),
+    9.0: ((153, 34, 15), (-32, -11, -5), (-50, -22, -11)),
+}
+STATED = {  # the first table of the module: percent at the three loads
     0.125: ((2582, 157, 54), (570, 65, 25), (-89, -41, -21)),
     0.5: ((466, 73, 29), (41, 11, 5), (1, 2, 1)),
     1.0: ((300, 56, 23), (0, 0, 0), (0, 0, 0)),
@@ -30,6 +38,15 @@ def test_stated_errors_are_the_measured_ones(scv):
             (KINGMAN_BOUND, ALLEN_CUNNEEN, lambda **x: klb_mean_wait(**x)), STATED[scv], strict=True
         ):
             assert 100 * (form(**given_) / exact - 1) == pytest.approx(stated[column], abs=0.61)
+
+
+@pytest.mark.parametrize("scv", WITH_PROMPTS)
+def test_stated_errors_for_variable_prompts(scv):
+    law = service_law(LognormalLengths(1.0, 1.0), lambda x: x)
+    exact = gamma_law_mean_wait(np.array(LOADS), 1 / scv, law)
+    at = {"utilization": np.array(LOADS), "arrival_scv": scv, "service_scv": 1.0, "mean_service": 1.0}
+    for form, stated in zip((KINGMAN_BOUND, ALLEN_CUNNEEN, klb_mean_wait), WITH_PROMPTS[scv], strict=True):
+        np.testing.assert_allclose(100 * (form(**at) / exact - 1), stated, atol=0.61)
 
 
 @given(rho=st.floats(0.02, 0.99), alpha=st.floats(0.1, 20.0))

@@ -34,7 +34,9 @@ def by_iteration(process, steps=1200):
     arrivals = np.diag([process.first_rate, process.second_rate])
     g = np.eye(2)
     for _ in range(steps):
-        g = expm(q - arrivals + arrivals @ g)
+        before, g = g, expm(q - arrivals + arrivals @ g)
+        if np.abs(g - before).max() < 1e-15:
+            break
     states = np.array([process.leave_second, process.leave_first]) / (process.leave_first + process.leave_second)
     idle = np.linalg.solve(np.vstack([(g.T - np.eye(2))[0], np.ones(2)]), [0.0, 1.0])
     rho, rate = process.mean_rate, arrivals.diagonal()
