@@ -54,10 +54,11 @@ def _times(factor: float | None) -> str:
 
 
 def waiting(inputs: TtftInputs, queue: Queue) -> str:
-    """Return that the answer has to be simulated, in Markdown."""
+    """Return that the answer takes a while, in Markdown."""
+    why = "no formula: simulate them" if queue.kind == "simulation" else "a slow formula: ask for them"
     return (
         f":blue[:material/experiment:] At {readable(inputs.rate)} requests/s the utilization is "
-        f"{apart(queue.utilization(inputs.rate), 1)}; the percentiles have no formula: simulate them"
+        f"{apart(queue.utilization(inputs.rate), 1)}; the percentiles have {why}"
     )
 
 
