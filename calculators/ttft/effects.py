@@ -44,29 +44,29 @@ class Effect:
     error: str = output("Error")
 
 
-def effects(inputs: TtftInputs, *, simulate: bool) -> list[Effect]:
+def effects(inputs: TtftInputs, *, slow: bool) -> list[Effect]:
     """Return the plain traffic, each effect alone, and all together.
 
     Parameters
     ----------
     inputs
         The scenario. What is not switched on in it is shown at a typical value.
-    simulate
-        Whether to simulate what has no formula; without, those rows have no numbers.
+    slow
+        Whether to simulate what has no formula, and compute what has a slow one; without, those rows have no numbers.
     """
     cases = list(_cases(inputs))
-    plain = _row(*cases[0], None, simulate=simulate)
-    return [plain, *(_row(*case, plain.p99_ttft_ms, simulate=simulate) for case in cases[1:])]
+    plain = _row(*cases[0], None, slow=slow)
+    return [plain, *(_row(*case, plain.p99_ttft_ms, slow=slow) for case in cases[1:])]
 
 
-def needs_simulation(inputs: TtftInputs) -> bool:
-    """Return whether some of the rows are simulated."""
-    return any(_is_simulated(case) for _, case in _cases(inputs))
+def has_slow_rows(inputs: TtftInputs) -> bool:
+    """Return whether some of the rows are simulated, or take as long."""
+    return any(_is_slow(case) for _, case in _cases(inputs))
 
 
-def _is_simulated(inputs: TtftInputs) -> bool:
+def _is_slow(inputs: TtftInputs) -> bool:
     try:
-        return queue_of(inputs).kind == "simulation"
+        return queue_of(inputs).slow
     except InputsError:
         return False
 
@@ -105,14 +105,14 @@ def _cases(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
         yield "as set in the sidebar", inputs
 
 
-def _row(traffic: str, inputs: TtftInputs, plain_p99: float | None, *, simulate: bool) -> Effect:
+def _row(traffic: str, inputs: TtftInputs, plain_p99: float | None, *, slow: bool) -> Effect:
     try:
         queue = queue_of(inputs)
     except InputsError as refused:
         return _without(traffic, "; ".join(error.sentence for error in refused.errors))
     if queue.utilization(inputs.rate) >= 1:
         return _without(traffic, "Unstable at this rate.")
-    if queue.kind == "simulation" and not simulate:
+    if queue.slow and not slow:
         return _without(traffic, queue.name)
     p90, p99 = (float(value) for value in queue.ttft_ms(np.array([0.9, 0.99]), inputs.rate))
     times = 1.0 if plain_p99 is None else p99 / plain_p99

@@ -11,10 +11,11 @@ from calculators.service_time import prefill_time
 from calculators.ttft.batched import Batched
 from calculators.ttft.lengths import SpreadInputs, law_of
 from calculators.ttft.ordered import Ordered
-from calculators.ttft.queues import GammaD1, Md1, Mg1, Queue, RoundRobin, SharedEqual, SharedSpread
+from calculators.ttft.queues import GammaD1, GammaG1, Md1, Mg1, Queue, RoundRobin, SharedEqual, SharedSpread
 from calculators.ttft.simulated import Simulated, SimulationInputs
 from calculators.ttft.traffic import ONE_QUEUE
 from formulas.queueing.bursts.gamma_contour import MOST_EVEN
+from formulas.queueing.bursts.gamma_prompts import LEAST_SHAPE, MOST_SHAPE
 
 
 def queue_of(inputs: Any) -> Queue:
@@ -55,6 +56,10 @@ def _queue(inputs: SimulationInputs) -> Queue:
     shape = servers / inputs.arrival_scv if inputs.arrival_scv else math.inf
     if equal and (alone or inputs.routing != "random") and (shape <= MOST_EVEN or shape == math.inf):
         return GammaD1(law, servers, exact, shape=shape)
+    smooth = inputs.prompt_distribution in ("lognormal", "gamma")  # kinks of the others would be off by up to 1e-3
+    in_turn = alone or inputs.routing == "round_robin"
+    if not equal and smooth and in_turn and LEAST_SHAPE <= shape <= MOST_SHAPE:
+        return GammaG1(law, servers, shape=shape)
     return Simulated(law, servers, exact, inputs=inputs)
 
 

@@ -10,7 +10,7 @@ from calculators.ttft import ROOM, figures, traffic_figures, traffic_wording, wo
 from calculators.ttft.check import TtftCheck
 from calculators.ttft.compute import compute, statistic
 from calculators.ttft.curves import curves_of
-from calculators.ttft.effects import effects, needs, needs_simulation
+from calculators.ttft.effects import effects, has_slow_rows, needs
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Md1
@@ -18,11 +18,12 @@ from calculators.ttft.replay import replay
 from calculators.ttft.sensitivity import sensitivities
 from calculators.ttft.trace import summarise, values_from
 from calculators.ttft.trace_statistics import on_trace, statistics_of
+from calculators.ttft.traffic import RealTraffic
 from calculators.ttft.whatif import alternatives
 from calculators.ttft.wording import HEADLESS
 from formulas.closed_form import DomainError
 
-inputs = page_kit.open_page(ROOM)
+inputs = page_kit.open_page(ROOM, groups=(("Traffic", RealTraffic),))
 queue = page_kit.answer_or_refusal(queue_of, inputs)
 stable = queue.utilization(inputs.rate) < 1
 caption = wording.caption(inputs)
@@ -30,10 +31,10 @@ caption = wording.caption(inputs)
 
 def answered() -> bool:
     """Say whether there is an answer: what has to be simulated is, once it is asked for."""
-    if queue.kind != "simulation" or not stable:
+    if not queue.slow or not stable:
         return True
     asked = page_kit.on_demand(
-        "Simulate this traffic", "answer", inputs, f"### {traffic_wording.waiting(inputs, queue)}"
+        wording.ASK[queue.kind], "answer", inputs, f"### {traffic_wording.waiting(inputs, queue)}"
     )
     if not asked:
         st.caption(queue.name)
@@ -148,14 +149,14 @@ def what_if() -> None:
 
 def traffic() -> None:
     """Draw what spread, bursts and the router each do, and how many instances each router needs."""
-    simulate = not needs_simulation(inputs) or page_kit.on_demand(
-        "Simulate the rows without a formula",
+    slow = not has_slow_rows(inputs) or page_kit.on_demand(
+        "Compute the other rows",
         "effects",
         inputs,
-        "Some of this traffic has no formula: a second for each row.",
+        "Some of this traffic has no formula, or a slow one: a second or two for each row.",
     )
     with st.spinner("Computing …", show_time=False):
-        rows = effects(inputs, simulate=simulate)
+        rows = effects(inputs, slow=slow)
     st.markdown(traffic_wording.on_effects(inputs, rows))
     if any(row.p99_ttft_ms is not None for row in rows):
         page_kit.show_figure(
@@ -192,7 +193,7 @@ def trace() -> None:
     shown = statistics_of(found.trace)
     st.markdown(traffic_wording.on_file(found.name, summary, found.trace.notes))
     if summary.broken:
-        with st.expander(f"{summary.broken_rows:,} rows could not be used: the first of them"):
+        with st.expander("Rows that could not be used: the first of them"):
             for line in summary.broken:
                 st.text(line)
     with st.container(horizontal=True, vertical_alignment="center"):

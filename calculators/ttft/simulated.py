@@ -55,6 +55,7 @@ class Simulated(Queue):
 
     inputs: SimulationInputs = field(default_factory=SimulationInputs)
     kind: ClassVar[Kind] = "simulation"
+    slow: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from calculators.outputs import readable
 from calculators.ttft.batched import Batched
 from calculators.ttft.compute import TtftInputs
 from calculators.ttft.ordered import Ordered
-from calculators.ttft.queues import GammaD1, Mg1, Queue, RoundRobin, SharedEqual, SharedSpread
+from calculators.ttft.queues import GammaD1, GammaG1, Mg1, Queue, RoundRobin, SharedEqual, SharedSpread
 from formulas.queueing import bursts, md1, mg1
 from formulas.queueing import pollaczek_khinchine as pk
 from formulas.queueing.batching import BATCH_CAPACITY
@@ -64,11 +64,16 @@ def _gamma(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]:
     return [Shown(bursts.GAMMA_DECAY_RATE, decay), *_two_moments(inputs, queue, load, 1 / queue.shape)]
 
 
+def _gamma_spread(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]:
+    assert isinstance(queue, GammaG1)  # noqa: S101 - chosen by its class
+    return _two_moments(inputs, queue, load, 1 / queue.shape)
+
+
 def _two_moments(inputs: TtftInputs, queue: Queue, load: float, arrival_scv: float | None = None) -> list[Shown]:
     scv = inputs.arrival_scv if arrival_scv is None else arrival_scv
     values = {"utilization": load, "arrival_scv": scv, "service_scv": queue.law.scv, "mean_service": queue.law.mean}
     note = ""
-    if queue.kind == "exact":
+    if queue.kind != "simulation":
         note = f"By two moments only; the exact mean wait, which the answer uses, is {_wait(inputs, queue)}."
     return [Shown(bursts.ALLEN_CUNNEEN, values, note), Shown(bursts.KINGMAN_BOUND, values, "A bound, not an estimate.")]
 
@@ -133,6 +138,7 @@ def _wait(inputs: TtftInputs, queue: Queue) -> str:
 _BY_METHOD: dict[type[Queue], Callable[[TtftInputs, Queue, float], list[Shown]]] = {
     Mg1: _mg1,
     GammaD1: _gamma,
+    GammaG1: _gamma_spread,
     SharedEqual: _shared_equal,
     SharedSpread: _shared_spread,
     RoundRobin: _round_robin,

@@ -24,7 +24,8 @@ ON_REPLAY = (
 
 def on_file(name: str, summary: TraceSummary, notes: tuple[str, ...]) -> str:
     """Return what was read, in Markdown; the name of the file is shown as it is."""
-    broken = "every row was used" if not summary.broken_rows else f"**{summary.broken_rows:,} rows could not be used**"
+    rows = "row" if summary.broken_rows == 1 else "rows"
+    broken = f"**{summary.broken_rows:,} {rows} could not be used**" if summary.broken_rows else "every row was used"
     plain = name.replace("`", "'")
     more = f" {' '.join(notes)}" if notes else ""
     return (
@@ -53,10 +54,11 @@ def _times(factor: float | None) -> str:
 
 
 def waiting(inputs: TtftInputs, queue: Queue) -> str:
-    """Return that the answer has to be simulated, in Markdown."""
+    """Return that the answer takes a while, in Markdown."""
+    why = "no formula: simulate them" if queue.kind == "simulation" else "a slow formula: ask for them"
     return (
         f":blue[:material/experiment:] At {readable(inputs.rate)} requests/s the utilization is "
-        f"{apart(queue.utilization(inputs.rate), 1)}; the percentiles have no formula: simulate them"
+        f"{apart(queue.utilization(inputs.rate), 1)}; the percentiles have {why}"
     )
 
 

@@ -28,7 +28,10 @@ HOPELESS = 500_000_000
 """Requests for 1 % on the mean beyond which the largest run that the page allows (5 million) cannot tell anything."""
 
 
-HEADLESS = "There is no answer yet: it is simulated when you ask for it, above."
+HEADLESS = "There is no answer yet: it is computed when you ask for it, above."
+
+ASK = {"simulation": "Simulate this traffic", "numerical": "Compute this traffic"}
+"""What the button says that asks for a slow answer."""
 
 
 def sentence(inputs: TtftInputs, result: TtftResult) -> str:

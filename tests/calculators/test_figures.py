@@ -60,7 +60,7 @@ def traffic_all(**changes):
     inputs = TtftInputs(customers=20_000, **changes)
     result = compute_ttft(inputs, thorough=False)
     yield ttft_figures.ttft_against_rate(inputs, result, curves_of(inputs))
-    yield traffic_figures.effect_bars(inputs, effects(inputs, simulate=False))
+    yield traffic_figures.effect_bars(inputs, effects(inputs, slow=False))
 
 
 def trace_all():

@@ -20,7 +20,7 @@ from calculators.ttft import traffic_figures, traffic_wording, wording
 from calculators.ttft.check import TtftCheck, check
 from calculators.ttft.compute import TtftInputs, compute
 from calculators.ttft.curves import curves_of
-from calculators.ttft.effects import effects, needs, needs_simulation
+from calculators.ttft.effects import effects, has_slow_rows, needs
 from calculators.ttft.explanation import queue_formulas
 from calculators.ttft.methods import queue_of
 from calculators.ttft.replay import replay
@@ -54,6 +54,7 @@ REFERENCES = [
     (at(0.8, servers=8), "p99_ttft_ms", 11355.88679, 1e-8),
     (at(0.8, arrival_scv=4.0), "p99_ttft_ms", 43329.04008, 1e-8),
     (at(0.8, arrival_scv=2.0), "mean_wait_ms", 4264.28477, 1e-8),
+    (at(0.8, arrival_scv=2.0, prompt_cv=1.0), "mean_wait_ms", 6305.94834, 1e-7),
 ]
 
 
@@ -150,7 +151,8 @@ def test_every_combination_has_a_method_or_a_sentence_that_names_an_input(server
         ({"servers": 4, "routing": "least_work", "prompt_cv": 1.0}, "approximation"),
         ({"servers": 4, "routing": "shortest_queue"}, "simulation"),
         ({"servers": 4, "arrival_scv": 4.0}, "simulation"),
-        ({"arrival_scv": 4.0, "prompt_cv": 1.0}, "simulation"),
+        ({"arrival_scv": 4.0, "prompt_cv": 1.0}, "numerical"),
+        ({"arrival_scv": 4.0, "prompt_cv": 1.0, "prompt_distribution": "two_point"}, "simulation"),
         ({"order": "short_first", "prompt_cv": 1.0}, "simulation"),
     ],
 )
@@ -254,6 +256,7 @@ def test_shortest_first_helps_the_mean_and_batches_help_short_prompts():
     [
         {"prompt_cv": 0.5},
         {"arrival_scv": 2.0},
+        {"arrival_scv": 2.0, "prompt_cv": 1.0},
         {"servers": 4, "routing": "shared"},
         {"servers": 4, "routing": "round_robin", "prompt_cv": 0.5},
         {"servers": 2},
@@ -280,18 +283,18 @@ def test_an_approximation_is_compared_and_a_simulation_is_repeated_with_another_
 
 def test_the_effects_are_those_of_the_calculation():
     inputs = TtftInputs(rate=400.0, servers=8, routing="shared", prompt_cv=1.0, **SMALL)
-    rows = {row.traffic.split(":")[0]: row for row in effects(inputs, simulate=False)}
+    rows = {row.traffic.split(":")[0]: row for row in effects(inputs, slow=False)}
     assert rows["plain"].p99_ttft_ms == compute(TtftInputs(rate=400.0, servers=8)).p99_ttft_ms
     assert rows["plain"].times_plain == 1
     assert rows["spread alone"].times_plain > 1
     assert rows["router alone"].times_plain < 1
-    assert needs_simulation(inputs)
+    assert has_slow_rows(inputs)
     assert rows["all together"].p99_ttft_ms is None  # bursts and spread behind a shared queue are simulated
-    simulated = {row.traffic: row for row in effects(inputs, simulate=True)}
+    simulated = {row.traffic: row for row in effects(inputs, slow=True)}
     assert simulated["all together"].p99_ttft_ms > simulated["as set in the sidebar"].p99_ttft_ms
     assert "spread alone" in traffic_wording.on_effects(inputs, list(simulated.values()))
     assert len(traffic_figures.effect_bars(inputs, list(simulated.values())).data[0]["x"]) == len(simulated)
-    assert all(row.method == "Unstable at this rate." for row in effects(TtftInputs(rate=900.0), simulate=False))
+    assert all(row.method == "Unstable at this rate." for row in effects(TtftInputs(rate=900.0), slow=False))
 
 
 def test_each_router_has_its_need():
