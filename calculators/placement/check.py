@@ -15,7 +15,7 @@ from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import output
 from calculators.placement.candidates import SIDES, Candidate, Evaluator, Shape, Side
 from calculators.placement.cluster import PlacementInputs, SearchInputs
-from calculators.placement.search import Search, evaluator_of, search
+from calculators.placement.search import Unit, evaluator_of, search
 from calculators.step_load import StepContents, step_load
 from formulas import step_time as step
 from formulas.closed_form import DomainError
@@ -68,6 +68,10 @@ class PlacementCheck:
         "Regret of prefill", "", "What the configuration chosen loses against the best simulated one, as a share"
     )
     decode_regret: float | None = output("Regret of decode")
+    joint_rank_correlation: float | None = output(
+        "Rank correlation of joint choices", "", "On a slow network, where the sides are not ranked by themselves"
+    )
+    joint_regret: float | None = output("Regret of the joint choice")
     largest_off_percent: float = output("Largest difference of a goodput", "%")
     rows: tuple[Finalist, ...] = output("Finalists")
 
@@ -83,43 +87,73 @@ def check(inputs: PlacementInputs) -> PlacementCheck:
         As for :func:`~calculators.placement.compute.compute`.
     """
     found = search(part_of(SearchInputs, inputs))
-    rows = [row for side in SIDES for row in _finalists(inputs, found, side)]
-    if not rows:
+    evaluator = evaluator_of(inputs, found)
+    units = found.units[:FINALISTS]
+    chosen = {each.side: each for each in (found.best(side) for side in SIDES) if each}
+    finalists = [
+        each
+        for side in SIDES
+        for each in (_of_units(units, side) if found.joint else found.allowed(side)[:FINALISTS])
+        if side in chosen
+    ]
+    if not finalists:
         raise DomainError("No configuration is left to be simulated.")
-    parts = {side: [row for row in rows if row.side == side] for side in SIDES}
+    rows = {each: _simulated(inputs, evaluator, each) for each in finalists}
+    sides = {side: [] if found.joint else [row for row in rows.values() if row.side == side] for side in SIDES}
+    joint = [_unit_pair(unit, rows) for unit in units]
     return PlacementCheck(
         requests=min(inputs.customers, MOST_REQUESTS),
         seed=inputs.seed,
-        prefill_rank_correlation=rank_correlation(parts["prefill"]),
-        decode_rank_correlation=rank_correlation(parts["decode"]),
-        prefill_regret=regret(parts["prefill"]),
-        decode_regret=regret(parts["decode"]),
-        largest_off_percent=max(abs(row.off_percent) for row in rows),
-        rows=tuple(rows),
+        prefill_rank_correlation=rank_correlation(_pairs(sides["prefill"])),
+        decode_rank_correlation=rank_correlation(_pairs(sides["decode"])),
+        prefill_regret=regret(_pairs(sides["prefill"])),
+        decode_regret=regret(_pairs(sides["decode"])),
+        joint_rank_correlation=rank_correlation(joint),
+        joint_regret=regret(joint),
+        largest_off_percent=max(abs(row.off_percent) for row in rows.values()),
+        rows=tuple(rows.values()),
     )
 
 
-def rank_correlation(rows: list[Finalist]) -> float | None:
-    """Return Spearman's rank correlation of both goodputs for each accelerator; ``None`` for fewer than three rows."""
+Pair = tuple[float, float]
+"""Goodput for each accelerator by closed form, and simulated."""
+
+
+def _pairs(rows: list[Finalist]) -> list[Pair]:
+    return [(row.per_gpu, row.simulated_per_gpu) for row in rows]
+
+
+def _of_units(units: tuple[Unit, ...], side: Side) -> list[Candidate]:
+    return list(dict.fromkeys(unit.prefill if side == "prefill" else unit.decode for unit in units))
+
+
+def _unit_pair(unit: Unit, rows: dict[Candidate, Finalist]) -> Pair:
+    weaker = min(
+        unit.prefill_instances * rows[unit.prefill].simulated, unit.decode_instances * rows[unit.decode].simulated
+    )
+    return unit.goodput_per_gpu, weaker / unit.gpus
+
+
+def rank_correlation(pairs: list[Pair]) -> float | None:
+    """Return Spearman's rank correlation of both goodputs for each accelerator; ``None`` for fewer than three.
+
+    >>> rank_correlation([(3.0, 2.0), (2.0, 2.5), (1.0, 1.0)])
+    0.5
+    """
     from scipy.stats import spearmanr
 
-    if len(rows) < 3 or len({row.simulated_per_gpu for row in rows}) == 1:
+    if len(pairs) < 3 or any(len(set(values)) == 1 for values in zip(*pairs, strict=True)):
         return None
-    return float(spearmanr([row.per_gpu for row in rows], [row.simulated_per_gpu for row in rows]).statistic)
+    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
 
 
-def regret(rows: list[Finalist]) -> float | None:
-    """Return what the first row, the one chosen, loses against the best simulated one, as a share."""
-    return 1 - rows[0].simulated_per_gpu / max(row.simulated_per_gpu for row in rows) if rows else None
+def regret(pairs: list[Pair]) -> float | None:
+    """Return what the first, the one chosen, loses against the best simulated one, as a share.
 
-
-def _finalists(inputs: PlacementInputs, found: Search, side: Side, count: int = FINALISTS) -> list[Finalist]:
-    """Return the simulated finalists of a side, the one chosen first."""
-    evaluator = evaluator_of(inputs, found)
-    chosen = found.best(side)
-    allowed = [each for each in found.allowed(side) if each != chosen]
-    best = [chosen, *allowed][:count] if chosen else allowed[:count]
-    return [_simulated(inputs, evaluator, each) for each in best]
+    >>> regret([(3.0, 2.0), (2.0, 2.5)])
+    0.2
+    """
+    return 1 - pairs[0][1] / max(simulated for _, simulated in pairs) if pairs else None
 
 
 def _simulated(inputs: PlacementInputs, evaluator: Evaluator, candidate: Candidate) -> Finalist:

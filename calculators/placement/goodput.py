@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 PRECISION = 5e-4
 """Of a decode goodput, relative to the capacity."""
 
-SHOULDER = 0.9
-"""Share of that rate at which the search looks next."""
+SHOULDERS = (0.99, 0.9)
+"""Shares of that rate at which the search looks next where memory cuts the batch."""
 
 NEAREST = 0.9999
 """Share of the capacity beyond which no goodput is sought."""
@@ -78,31 +78,37 @@ class DecodePipeline:
         """Time [s] of a token of one sequence alone."""
         return float(self.round_s(np.ones(1))[0])
 
-    def law(self, rate: float) -> forms.PoolLaw:
-        """Return the law of the sequences at a rate [requests/s]."""
-        return forms.stationary_law(rate, self.steps, self.round_s, self.slots, tolerance=1e-12)
+    def law(self, rate: float, first_block: int = 256) -> forms.PoolLaw:
+        """Return the law of the sequences at a rate [requests/s]; the block is that of :func:`stationary_law`."""
+        return forms.stationary_law(
+            rate, self.steps, self.round_s, self.slots, tolerance=1e-12, first_block=first_block
+        )
 
     def goodput(self, tpot_slo_s: float, level: float) -> float | None:
         """Return the largest rate [requests/s] at which a share ``level`` of the requests is in time."""
         if self.alone_s >= tpot_slo_s:
             return None
         capacity = forms.capacity(self.steps, self.round_s, self.slots)
+        states = [256]
 
         def excess(rate: float) -> float:
             # Tokens per second of a sequence, not its time per token: nearly a straight line, so few steps find the root.
             if rate == 0:
                 return 1 / tpot_slo_s - 1 / self.alone_s
             try:
-                return 1 / tpot_slo_s - 1 / float(self.law(rate).tpot_from_arrival(level, self.lengths_cv2))
+                law = self.law(rate, states[0])
+                states[0] = law.pi.size - 1
+                return 1 / tpot_slo_s - 1 / float(law.tpot_from_arrival(level, self.lengths_cv2))
             except DomainError:  # so close to the capacity that nobody would run it there
                 return 1 / tpot_slo_s
 
         high = NEAREST * capacity
         if excess(high) <= 0:
             return high
-        low = SHOULDER * high  # where memory cuts the batch, the wait for a slot sets in between the two
-        if excess(low) > 0:
-            low, high = 0.0, low
+        low = 0.0
+        if self.slots is not None and float(self.round_s(np.array([float(self.slots)]))[0]) < tpot_slo_s:
+            # A full batch is in time, so what binds is the wait for a slot, which sets in close to the capacity.
+            low = next((share * high for share in SHOULDERS if excess(share * high) <= 0), 0.0)
         return float(brentq(excess, low, high, xtol=PRECISION * capacity)) or None
 
     def share_within(self, tpot_slo_s: float, rate: float) -> float:

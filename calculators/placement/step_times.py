@@ -82,7 +82,7 @@ class RoundTable:
         if most > 2**20:  # the limit of large batches, asked for once
             return self._at(asked.astype(float))
         if most > self._known[0].size:
-            self._known[0] = self._at(np.arange(1.0, (1 << most.bit_length()) + 1))
+            self._known[0] = self._at(np.arange(1.0, (1 << max(most.bit_length(), 11)) + 1))
         return np.asarray(self._known[0][asked - 1])
 
     def _at(self, sequences: Array) -> Array:

@@ -245,7 +245,13 @@ class PoolLaw:
 
 
 def stationary_law(
-    rate: float, tokens: float, step_time: StepTime, cap: int | None = None, *, tolerance: float = 1e-17
+    rate: float,
+    tokens: float,
+    step_time: StepTime,
+    cap: int | None = None,
+    *,
+    tolerance: float = 1e-17,
+    first_block: int = _FIRST_BLOCK,
 ) -> PoolLaw:
     """Stationary law of a decode pool.
 
@@ -263,6 +269,8 @@ def stationary_law(
     tolerance
         The law ends, before the cap or without one, where the probability of all that is left is below this share.
         The bound is the geometric series of the last ratio, since ratios fall with T(n)/n [].
+    first_block
+        Batches that are tried first; twice as many follow until the law ends. Who asks for many rates knows a good one [].
 
     Raises
     ------
@@ -285,7 +293,7 @@ def stationary_law(
     step_time, cap = as_function(step_time, cap)
     if rate >= capacity(tokens, step_time, cap):
         raise DomainError(UNSTABLE)
-    size = _FIRST_BLOCK if cap is None else min(_FIRST_BLOCK, cap)
+    size = first_block if cap is None else min(first_block, cap)
     while True:
         steps = _times(step_time, np.arange(1.0, size + 1))
         ratios = rate * tokens * steps / np.arange(1, size + 1)

@@ -15,7 +15,7 @@ from calculators.inputs import InputsError, part_of
 from calculators.outputs import as_dict
 from calculators.placement import ROOM, figures, published
 from calculators.placement.candidates import Candidate, Evaluator, Shape, hand_off, shapes
-from calculators.placement.check import Finalist, check, largest_rate, rank_correlation, regret
+from calculators.placement.check import check, largest_rate, rank_correlation, regret
 from calculators.placement.cluster import PlacementInputs, SearchInputs, hops_s
 from calculators.placement.compute import compute
 from calculators.placement.explanation import facts, formulas
@@ -318,7 +318,7 @@ def test_a_cluster_too_small_says_what_it_carries():
         ({"target_rate": 0.001}, "fits"),
         ({"target_rate": 1e6}, "cluster_too_small"),
         ({"link_gb_s": 0.001, "tpot_slo_ms": 100}, "too_slow_unloaded"),
-        ({"attainment": 0.9999, "output_cv": 3}, "fits"),
+        ({"attainment": 0.9999, "output_cv": 3}, "cluster_too_small"),
         ({"node_gpus": 3, "nodes": 3}, "fits"),
         ({"accelerator": "l4", "model": "llama-3.1-8b", "ttft_slo_ms": 2000, "tpot_slo_ms": 200}, "cluster_too_small"),
     ],
@@ -374,18 +374,17 @@ def test_the_finalists_keep_their_order_in_the_simulation():
     assert {row.side for row in found.rows} == {"prefill", "decode"}
 
 
-def finalist(per_gpu, simulated):
-    return Finalist(
-        side="decode", tp=1, pp=1, gpus=1, goodput=per_gpu, simulated=simulated, off_percent=0.0, per_gpu=per_gpu,
-        simulated_per_gpu=simulated,
-    )  # fmt: skip
+def test_on_a_slow_network_the_joint_choices_are_compared():
+    found = check(PlacementInputs(nodes=1, node_gpus=3, customers=10_000, output_tokens=8, network="slow"))
+    assert found.prefill_regret is None
+    assert found.joint_regret <= 0.02
 
 
-def test_rank_correlation_and_regret_of_known_rows():
-    rows = [finalist(3.0, 2.0), finalist(2.0, 2.5), finalist(1.0, 1.0)]
-    assert rank_correlation(rows) == pytest.approx(0.5)
-    assert regret(rows) == pytest.approx(0.2)
-    assert rank_correlation(rows[:2]) is None
+def test_rank_correlation_and_regret_of_known_goodputs():
+    pairs = [(3.0, 2.0), (2.0, 2.5), (1.0, 1.0)]
+    assert rank_correlation(pairs) == pytest.approx(0.5)
+    assert regret(pairs) == pytest.approx(0.2)
+    assert rank_correlation(pairs[:2]) is None
     assert regret([]) is None
 
 
