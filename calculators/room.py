@@ -55,6 +55,8 @@ class Calculator(Room):
         Inputs to result, a frozen dataclass of :func:`~calculators.outputs.output` fields with ``warnings``.
     answer : callable
         Inputs and result to the answer in one sentence of Markdown, its verdict's icon in front.
+    on_front : bool
+        Whether its answer stands on the front page: not where it takes a second to find.
     check : callable or None
         Inputs to the result of the simulation that stands beside the formula.
     """
@@ -62,3 +64,4 @@ class Calculator(Room):
     compute: Callable[[Any], Any]
     answer: Callable[[Any, Any], str]
     check: Callable[[Any], Any] | None = None
+    on_front: bool = True

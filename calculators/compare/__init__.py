@@ -15,5 +15,6 @@ ROOM = Calculator(
     compute=compute,
     answer=answer,
     check=check,
+    on_front=False,
 )
 """The catalog's entry."""

@@ -30,6 +30,6 @@ for column, room in zip(st.columns(len(rooms)), rooms, strict=True):
     with column.container(border=True, height="stretch"):
         st.markdown(f"#### {room.icon} {room.title}")
         st.markdown(room.question)
-        if isinstance(room, Calculator):
+        if isinstance(room, Calculator) and room.on_front:
             st.markdown(answer(room))
         st.page_link(room.page, label="Open", icon=":material/arrow_forward:")
