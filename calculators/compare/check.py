@@ -216,17 +216,17 @@ def _held_against(bench: Bench, way: Way, rate: float, requests: int) -> tuple[C
     name, gpus = NAMES[bench.fleet.key], bench.fleet.gpus
     goodput = way.goodput or 0.0
     found = [each.goodput(goodput, requests // 3) for each in (bench, replace(bench, routed=True))]
-    simulated = [None if rate is None else rate / gpus for rate in found]
+    random, routed = (None if rate is None else rate / gpus for rate in found)
     if way.mean_ttft_ms is None:
-        return CheckedWay(name, goodput / gpus, *simulated, 0.0, None, None, None), []
+        return CheckedWay(name, goodput / gpus, random, routed, 0.0, None, None, None), []
     run = bench.run(rate, requests)
     share = run.attainment(1e-3 * bench.inputs.ttft_slo_ms, 1e-3 * bench.inputs.tpot_slo_ms)
     row = CheckedWay(
-        name, goodput / gpus, *simulated, way.attainment or 0.0, share.estimate, share.low, share.high
+        name, goodput / gpus, random, routed, way.attainment or 0.0, share.estimate, share.low, share.high
     )  # fmt: skip
     times = []
     for prefix, label in (("mean", "mean"), ("p50", "P50"), ("p90", "P90"), ("p99", "P99")):
         for what, intervals in (("ttft", run.ttft_estimates()), ("tpot", run.tpot_estimates())):
             value = getattr(way, f"{prefix}_{what}_ms")
-            times.append(compared(f"{label} {what.upper()}, {name.lower()}", value, intervals[label.lower()], 1e3))
+            times.append(compared(f"{label} {what.upper()}, {name.lower()}", value, intervals[label], 1e3))
     return row, times

@@ -16,7 +16,7 @@ from calculators.outputs import output
 Array = NDArray[np.float64]
 
 NAN = float("nan")
-POINTS = 18
+POINTS = 24
 EFFICIENCIES = (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 

@@ -53,20 +53,6 @@ def time_against_rate(inputs: CompareInputs, curves: list[Curve], what: str) -> 
     )  # fmt: skip
 
 
-def goodput_bars(result: CompareResult) -> go.Figure:
-    """Return the goodput per accelerator of the three ways."""
-    there = {key: value for key, value in goodputs(result).items() if value}
-    bars = plots.bar(
-        x=list(there.values()), y=[NAMES[key] for key in there], orientation="h", showlegend=False,
-        marker={"color": [COLOURS[key] for key in there]}, text=[short(value) for value in there.values()],
-        textposition="auto", hovertemplate="%{y}: %{x:.4~g} requests/s<extra></extra>",
-    )  # fmt: skip
-    return plots.figure(
-        [bars], x="Goodput per accelerator (requests/s)", y="", height=240, hovermode="closest",
-        yaxis={"autorange": "reversed", "automargin": True},
-    )  # fmt: skip
-
-
 def attainment_against_scale(inputs: CompareInputs, found: list[Tightening]) -> go.Figure:
     """Return the attainment at the arrival rate against a common factor of both targets."""
     traces = [
@@ -74,7 +60,7 @@ def attainment_against_scale(inputs: CompareInputs, found: list[Tightening]) -> 
         for each in found
     ]
     shape, note = plots.level(100 * inputs.attainment, f"asked for: {100 * inputs.attainment:g} %")
-    now, text = plots.upright(1, "targets as they are")
+    now, text = plots.upright(1, "targets as they are", side="right", height=0.5)
     text["x"] = 0.0  # of a logarithmic axis
     return plots.figure(
         traces, x="Both targets (times those asked for)", y="Requests within both targets (%)",

@@ -169,8 +169,8 @@ def turning_efficiency(inputs: CompareInputs, budget: int, rate: float) -> float
 @lru_cache(maxsize=256)
 def _turning(shared: ServingInputs, targets: ServiceLevels, budget: int, rate: float) -> float | None:
     def carries(efficiency: float) -> bool:
-        systems = [ChunkedPrefill(shared, each, efficiency) for each in near(budget)]
-        found = [system.at(rate) for system in systems]
+        others = sorted(near(budget), key=lambda each: each != budget)  # the best before is the likeliest
+        found = (ChunkedPrefill(shared, each, efficiency).at(rate) for each in others)
         return any(times is not None and times.attainment(targets) >= targets.attainment for times in found)
 
     if not carries(1.0) or carries(LEAST_EFFICIENCY):

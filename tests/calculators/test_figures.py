@@ -9,6 +9,10 @@ import plotly.graph_objects as go
 import pytest
 
 from calculators import export, plots
+from calculators.compare import curves as compare_curves
+from calculators.compare import figures as compare_figures
+from calculators.compare.compute import compute as compute_compare
+from calculators.compare.inputs import CompareInputs
 from calculators.experts import curves as experts_curves
 from calculators.experts import figures as experts_figures
 from calculators.experts.check import check as check_experts
@@ -26,6 +30,12 @@ from calculators.parallelism import figures as parallelism_figures
 from calculators.parallelism import maps
 from calculators.parallelism.compute import LEVELS, ParallelismInputs
 from calculators.parallelism.compute import compute as compute_parallelism
+from calculators.pools import curves as pools_curves
+from calculators.pools import figures as pools_figures
+from calculators.pools.compute import compute as compute_pools
+from calculators.pools.compute import sides_of
+from calculators.pools.goodputs import goodputs_of
+from calculators.pools.inputs import PoolsInputs
 from calculators.speculative import curves as speculative_curves
 from calculators.speculative import figures as speculative_figures
 from calculators.speculative.check import check as check_speculative
@@ -129,6 +139,24 @@ def experts_all(**changes):
     yield experts_figures.popularity_of_experts(checked)
 
 
+def pools_all(**changes):
+    inputs = PoolsInputs(**changes)
+    result, sides = compute_pools(inputs), sides_of(inputs, goodputs_of(inputs))
+    yield pools_figures.goodput_against_rate(result, pools_curves.rate_curve(inputs, result, sides))
+    yield pools_figures.goodput_against_budget(result, pools_curves.budgets(result, sides))
+    yield pools_figures.shifted_workload(pools_curves.shift_map(inputs, result))
+
+
+def compare_all(**changes):
+    inputs = CompareInputs(**changes)
+    result, lines = compute_compare(inputs), compare_curves.against_rate(inputs)
+    yield compare_figures.attainment_against_rate(inputs, result, lines)
+    for what in ("ttft", "tpot"):
+        yield compare_figures.time_against_rate(inputs, lines, what)
+    yield compare_figures.attainment_against_scale(inputs, compare_curves.tightened(inputs))
+    yield compare_figures.goodput_against_efficiency(inputs, result, compare_curves.degraded(inputs))
+
+
 def hardware_all():
     inputs = HardwareInputs()
     lines, _ = rooflines(inputs)
@@ -158,6 +186,9 @@ FIGURES = [
     *experts_all(model="deepseek-v3", ep=8, tp=4, batch=256),
     *experts_all(experts=1, experts_per_token=1, tokens=1),
     *experts_all(model="gpt-oss-120b", zipf_exponent=1.5, tokens=3000, batch=1),
+    *pools_all(),
+    *pools_all(prefill_goodput=6, decode_goodput=20, target_rate=1e5, decode_tp=2),
+    *compare_all(),
     *hardware_all(),
 ]
 
