@@ -21,7 +21,7 @@ class TargetRate:
         unit="requests/s",
         low=0.001,
         high=1e7,
-        default=500,
+        default=100,
         step=10,
         symbol="R",
         help="Mean rate of requests that the whole deployment is to carry within its targets.",

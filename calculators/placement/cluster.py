@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import hardware_db
 from calculators.decode_pool import PoolInputs
-from calculators.inputs import choice, integer, number, part_of, same_as
+from calculators.fleet import TargetRate
+from calculators.inputs import choice, integer, part_of, same_as
 from calculators.kv_transfer import Route, TransferInputs, route_of
 from calculators.scenario import (
     Assumptions,
@@ -95,19 +96,8 @@ class SearchInputs(Cluster, ServiceLevels, Assumptions, KvLink, Memory, Intercon
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacementInputs(Simulation, SearchInputs):
+class PlacementInputs(Simulation, SearchInputs, TargetRate):
     """The search, and the rate that is to be served."""
-
-    target_rate: float = number(
-        "Target rate",
-        unit="requests/s",
-        low=0.001,
-        high=1e6,
-        default=100,
-        step=10,
-        symbol="R",
-        help="Mean rate of requests that the whole deployment is to serve. Arrivals are Poisson.",
-    )
 
 
 def kv_route(inputs: SearchInputs) -> Route:
