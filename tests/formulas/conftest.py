@@ -26,12 +26,12 @@ def parallelism_reference():
 
 
 @pytest.fixture(scope="session")
-<<<<<<< HEAD
 def many_servers_reference():
     """Reference values of many servers, in units of the service time."""
     return json.loads((FIXTURES / "many_servers_reference.json").read_text())
-=======
+
+
+@pytest.fixture(scope="session")
 def single_server():
     """Reference values of single-server queues with any prompts and arrivals, by model."""
     return json.loads((FIXTURES / "single_server_reference.json").read_text())
->>>>>>> mg1
