@@ -60,7 +60,9 @@ def traffic() -> None:
 def others() -> None:
     """Draw DistServe's own choices beside ours."""
     st.markdown(wording.on_published())
-    page_kit.data_table(rows_of(published.compared()), "published")
+    with st.spinner("Searching five times; once for all visitors …"):
+        rows = published.compared()
+    page_kit.data_table(rows_of(rows), "published")
 
 
 def simulation() -> None:

@@ -25,7 +25,9 @@ def test_the_answer_the_drawing_and_the_command_line_agree(app):
     results = report["results"]
     assert f"{results['prefill']['instances']} × TP {results['prefill']['tp']}" in app.headline
     assert app.metrics["Accelerators"] == str(results["gpus"])
-    words = app.page.locator(".st-key-figure-placement .textpoint").all_inner_texts()
+    squares = app.page.get_by_test_id("stPlotlyChart").first.locator(".textpoint")
+    squares.first.wait_for()
+    words = squares.all_text_contents()
     assert len(words) == results["gpus"]
     assert {"P1.1", "D1.1"} <= set(words)
     assert quiet(app) == []
