@@ -75,9 +75,11 @@ def _pipeline(inputs: DecodeInputs, stages: int) -> Way:
         )
         for place, part in enumerate(np.array_split(range(layers), stages))
     ]
+    # A batch in each stage: each waits for the slowest stage before it moves on.
+    round_ms = stages * max(times_ms)
     rate = 1e3 * inputs.batch / max(times_ms)
     fitting = sequences_that_fit(inputs, round(contents.context_tokens), stages)
-    return Way("pipeline", stages, chips, sum(times_ms), rate, rate / chips, fitting, "; ".join(rule.reasons))
+    return Way("pipeline", stages, chips, round_ms, rate, rate / chips, fitting, "; ".join(rule.reasons))
 
 
 def _replicas(inputs: DecodeInputs, one: Way, count: int) -> Way:

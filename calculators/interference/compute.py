@@ -174,7 +174,8 @@ def _in_chunks(inputs: InterferenceInputs, system: ChunkedPrefill) -> dict[str, 
     return {
         "chunk_steps": law.prompt_steps,
         "chunk_ttft_steps": law.ttft_steps,
-        "reread_tokens": forms.REREAD_TOKENS(prompt_tokens=inputs.prompt_tokens, chunks=law.prompt_steps),
+        # Each chunk but the last fills what the sequences leave of the budget.
+        "reread_tokens": (inputs.chunk_tokens - law.steps.batch) * law.prompt_steps * (law.prompt_steps - 1) / 2,
     }
 
 
@@ -204,6 +205,11 @@ def _remarks(inputs: InterferenceInputs, system: PrefillFirst, chunked: ChunkedP
         found.append(
             f"Prefill first has {readable(times.mean_batch, 4)} sequences at once on average, and memory holds {pool.slots:,}: the "
             "forms of colocated serving leave out that some prompts wait for room."
+        )
+    unstable = [system.name.lower() for system in systems_of(inputs) if pool.serves and system.at(inputs.rate) is None]
+    if unstable:
+        found.append(
+            f"Unstable: at {readable(inputs.rate)} requests/s on one instance there is no steady state for {', '.join(unstable)}."
         )
     if pool.serves and chunked.at(inputs.rate) is None and inputs.rate < chunked.bound:
         found.append(

@@ -44,7 +44,9 @@ def formulas(inputs: InterferenceInputs, result: InterferenceResult) -> list[Sho
                 work,
                 "In chunks the same holds with the excess of a prompt's mixed steps in place of its time.",
             ),
-            ShownFormula(interference.REREAD_TOKENS, reread),
+            ShownFormula(
+                interference.REREAD_TOKENS, reread, "Of equal chunks; the page counts chunks that fill the budget."
+            ),
         ]
     if apart.at(inputs.rate) is not None:
         shown += [

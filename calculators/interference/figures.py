@@ -22,9 +22,12 @@ def level_of(inputs: InterferenceInputs) -> str:
 
 
 def time_against_rate(
-    inputs: InterferenceInputs, result: InterferenceResult, curves: list[Curve], what: str
+    inputs: InterferenceInputs, result: InterferenceResult | None, curves: list[Curve], what: str
 ) -> go.Figure:
-    """Return TTFT or TPOT (``what``) of the three ways against the rate, the target and the user's points."""
+    """Return TTFT or TPOT (``what``) of the three ways against the rate, the target and the user's points.
+
+    Without a result the rate is that of each accelerator, and there are no points.
+    """
     level, target = level_of(inputs), getattr(inputs, f"{what}_slo_ms")
     traces: list[plots.Trace] = []
     marked: list[plots.Trace] = []
@@ -33,12 +36,12 @@ def time_against_rate(
         mean, own = getattr(curve, f"mean_{what}_ms"), getattr(curve, f"own_{what}_ms")
         traces.append(plots.line(curve.rate, own, f"{curve.name}, {level}", colour, unit="ms", width=3.5))
         traces.append(plots.line(curve.rate, mean, f"{curve.name}, mean", colour, unit="ms", dash="dot", width=1.8))
-        here = getattr(getattr(result, curve.key), f"own_{what}_ms")
+        here = None if result is None else getattr(getattr(result, curve.key), f"own_{what}_ms")
         if here is not None:
             hover = f"{readable(inputs.rate)} requests/s, {curve.name.lower()}: {level} {short(here, 'ms')}"
             marked.append(plots.point(inputs.rate, here, "You", plots.RED, hover) | {"showlegend": not marked})
     shape, note = plots.level(target, f"target {readable(target)} ms")
-    if not marked:
+    if result is not None and not marked:
         lines = [plots.upright(min(inputs.rate, float(curves[0].rate[-1])), f"you: {readable(inputs.rate)}", plots.RED)]
     else:
         lines = []
@@ -50,7 +53,7 @@ def time_against_rate(
         plots.on_log_axis(each)
     name = "Time to first token" if what == "ttft" else "Time per output token"
     return plots.figure(
-        traces + marked, x="Arrival rate (requests/s)", y=f"{name} (ms)", shapes=shapes, notes=notes, yaxis=axis,
+        traces + marked, x="Arrival rate (requests/s)" if result else "Arrival rate for each accelerator (requests/s)", y=f"{name} (ms)", shapes=shapes, notes=notes, yaxis=axis,
         xaxis={"range": [0, max(float(curves[0].rate[-1]), 0.0)]}, height=480,
     )  # fmt: skip
 

@@ -19,24 +19,27 @@ Array = NDArray[np.float64]
 LONGEST = 2.0**21
 """Tokens beyond which no prompt is looked for."""
 
+ROUNDING = 1e-9
+"""Share by which a step may grow before it counts as longer."""
+
 
 def free_prompt_tokens(inputs: MachineInputs, sequences: int, context_tokens: float) -> float:
-    """Return the largest prompt [tokens] whose arithmetic hides behind what the step reads: none if it is bound by compute.
+    """Return the largest prompt [tokens] that makes a step no longer: its arithmetic hides behind what the step reads.
 
-    Of a dense model on one accelerator such a prompt costs nothing. With experts a prompt touches more of them, and
-    with several ranks there is more to reduce: that much it costs even so.
+    With experts any prompt touches more of them, and with several ranks there is more to reduce: none is free then.
     """
     machine = machine_of(inputs)
 
-    def excess(prompt: Array) -> Array:
+    def step_s(prompt: Array) -> Array:
         contents = StepContents(prompt_tokens=prompt, sequences=sequences, context_tokens=context_tokens)
-        time = step.step_time(step_load(inputs, contents), machine)
-        return np.asarray(time.compute_s - time.memory_s)
+        return np.asarray(step.step_time(step_load(inputs, contents), machine).total_s)
 
+    longest_s = (1 + ROUNDING) * step_s(np.zeros(1))
     low, high = np.zeros(1), np.array([LONGEST])
-    if excess(low)[0] >= 0:
-        return 0.0
-    return float(find_root(excess, low, high, tolerance=1e-12)[0]) if excess(high)[0] > 0 else LONGEST
+    if step_s(high)[0] <= longest_s[0]:
+        return LONGEST
+    free = float(find_root(lambda prompt: step_s(prompt) - longest_s, low, high, tolerance=1e-12)[0])
+    return free if free >= 1 else 0.0
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,18 @@ def same_accelerators() -> None:
         caption=wording.caption(inputs),
         table=figures.curves_table(lines),
     )
+    _on_the_same(lines, "ttft", "Time to first token")
+    _on_the_same(lines, "tpot", "Time per output token")
+
+
+def _on_the_same(lines: list[curves.Curve], what: str, name: str) -> None:
+    page_kit.show_figure(
+        figures.time_against_rate(inputs, None, lines, what),
+        f"{what}-on-the-same-accelerators",
+        alt=f"{name} against the rate for each accelerator: prefill first, chunked and disaggregated",
+        caption=wording.caption(inputs),
+        table=figures.curves_table(lines),
+    )
 
 
 def worked_example() -> None:

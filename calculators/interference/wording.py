@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from calculators import checks
 from calculators.interference.check import InterferenceCheck
 from calculators.interference.compute import InterferenceInputs, InterferenceResult
@@ -24,10 +26,7 @@ def answer(inputs: InterferenceInputs, result: InterferenceResult) -> str:
             f"A prompt of {_tokens(inputs.prompt_tokens)} in a step of {inputs.batch:,} sequences **rides for free**."
         )
     if result.best is None:
-        return (
-            f":red[:material/block:] {step} At no rate are {readable(inputs.ttft_slo_ms)} ms to the first token and "
-            f"{readable(inputs.tpot_slo_ms)} ms for each next one met by any of the three ways to serve."
-        )
+        return f":red[:material/block:] {step} {_nothing(inputs, result)}"
     best = getattr(result, result.best)
     others = [
         f"{short(each.goodput_per_accelerator)} {NAMES[key]}"
@@ -37,8 +36,29 @@ def answer(inputs: InterferenceInputs, result: InterferenceResult) -> str:
     rest = f" against {' and '.join(others)}" if others else ""
     return (
         f":green[:material/call_split:] {step} Within both targets **{NAMES[result.best]}** serves most: "
-        f"**{short(best.goodput_per_accelerator)} requests/s** for each accelerator{rest}."
+        f"**{short(best.goodput_per_accelerator)} requests/s** for each accelerator{rest}. {_at_the_rate(inputs, result)}"
     )
+
+
+def _nothing(inputs: InterferenceInputs, result: InterferenceResult) -> str:
+    """Return why none of the ways serves."""
+    if inputs.output_tokens == 1:
+        return "A single output token comes with the prefill: there is nothing to decode."
+    if any(sentence.startswith("Does not fit") for sentence in result.warnings):
+        return f"{inputs.model} does not fit in the memory of {inputs.tp} × {inputs.accelerator}, so that nothing is served."
+    return (
+        f"At no rate are {readable(inputs.ttft_slo_ms)} ms to the first token and {readable(inputs.tpot_slo_ms)} ms for each next "
+        "one met by any of the three ways to serve."
+    )
+
+
+def _at_the_rate(inputs: InterferenceInputs, result: InterferenceResult) -> str:
+    """Return the attainment of each way at the arrival rate on one instance."""
+    said = [
+        f"{NAMES[key]} {'is unstable' if (share := getattr(result, key).attainment) is None else f'{short(100 * share)} %'}"
+        for key in NAMES
+    ]
+    return f"At {readable(inputs.rate)} requests/s on one instance both are met by: {', '.join(said)}."
 
 
 def _tokens(count: int) -> str:
@@ -62,7 +82,11 @@ def metrics(inputs: InterferenceInputs, result: InterferenceResult) -> list[tupl
     ]
     return [
         *found,
-        ("Rides for free", f"{short(result.free_prompt_tokens)} tokens", "The longest prompt that costs no time."),
+        (
+            "Rides for free",
+            f"{math.floor(result.free_prompt_tokens):,} tokens",
+            "The longest prompt that makes the step no longer.",
+        ),
     ]
 
 
@@ -98,7 +122,8 @@ def on_one_step(inputs: InterferenceInputs, result: InterferenceResult, context:
     return (
         f"A step of {inputs.batch:,} sequences at a context of {readable(context, 4)} tokens takes "
         f"{short(result.decode_step_ms, 'ms')}, with the prompt in it {short(result.mixed_step_ms, 'ms')}. {late} "
-        f"Up to **{short(result.free_prompt_tokens)} tokens** of prompt hide their arithmetic behind what the step reads anyway."
+        f"Up to **{math.floor(result.free_prompt_tokens):,} tokens** of prompt make the step no longer: their arithmetic hides behind "
+        "what it reads."
     )
 
 
@@ -109,7 +134,7 @@ def on_chunks(inputs: InterferenceInputs, result: InterferenceResult) -> str:
     return (
         f"With a budget of {inputs.chunk_tokens:,} tokens a prompt takes **{result.chunk_steps} steps** if no other waits, and "
         f"{short(result.chunk_ttft_steps)} on average. Later chunks read the cache of the earlier ones again: "
-        f"**{short(result.reread_tokens)} tokens** a prompt, which grows with the square of the number of chunks. Where the "
+        f"**{short(result.reread_tokens)} tokens** a prompt, which grows with the square of their number. Where the "
         "decoding sequences fill the budget, prompts starve."
     )
 

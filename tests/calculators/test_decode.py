@@ -154,6 +154,7 @@ def test_several_accelerators_as_in_figure_5_of_distserve():
     for stages in (2, 4, 8):
         pipeline = found["pipeline", stages]
         assert pipeline.tpot_ms >= one.tpot_ms
+        assert stages * 128 / pipeline.tokens_per_second == pytest.approx(pipeline.tpot_ms / 1e3)  # Little's law
         assert pipeline.tokens_per_second == pytest.approx(stages * one.tokens_per_second, rel=0.35)
         assert found["replicas", stages].tokens_per_second == pytest.approx(stages * one.tokens_per_second)
 
