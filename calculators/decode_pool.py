@@ -127,6 +127,8 @@ class Pool:
 
 @lru_cache(maxsize=4096)
 def _max_rate(pool: Pool, tpot_slo_ms: float, attainment: float | None) -> float | None:
+    if pool.alone_ms >= tpot_slo_ms:
+        return None
     try:
         return forms.max_rate(
             1e-3 * tpot_slo_ms,
@@ -136,8 +138,17 @@ def _max_rate(pool: Pool, tpot_slo_ms: float, attainment: float | None) -> float
             cap=pool.slots,
             lengths_cv2=pool.lengths_cv2,
         )
-    except DomainError:
-        return None
+    except DomainError:  # the target is met up to batches for which the law is not summed: one of the rates before that
+        rates = (share * pool.capacity for share in _SHARES)
+        return next((rate for rate in rates if _within(pool, rate, tpot_slo_ms, attainment)), None)
+
+
+_SHARES = (0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.1, 0.01)
+
+
+def _within(pool: Pool, rate: float, tpot_slo_ms: float, attainment: float | None) -> bool:
+    law = pool.law(rate)
+    return law is not None and 1e3 * law.tpot_from_arrival(attainment, pool.lengths_cv2) <= tpot_slo_ms
 
 
 def pool_of(inputs: PoolInputs) -> Pool:

@@ -86,6 +86,8 @@ def columns_of(result: Any) -> dict[str, Any]:
 
 def rows_of(results: Sequence[Any]) -> dict[str, list[Any]]:
     """Return several results of one type as columns by title with unit, a row for each."""
+    if not results:
+        return {}
     return {title: [getattr(row, name) for row in results] for name, title in titles(type(results[0])).items()}
 
 

@@ -211,6 +211,7 @@ def load_curve(pool: Pool, attainment: float, points: int = 36) -> LoadCurve:
     rates = pool.capacity * np.concatenate([even, 1 - np.geomspace(0.2, 0.01, points - len(even))])
     levels = np.array([*PERCENTILES.values(), 100 * attainment]) / 100
     laws = [law for rate in rates if (law := pool.law(rate))]
+    rates = np.array([law.rate for law in laws])
     means = [law.tpot_from_arrival(None, pool.lengths_cv2) for law in laws]
     times = 1e3 * np.array([law.tpot_from_arrival(levels, pool.lengths_cv2) for law in laws]).T
     return LoadCurve(rates, np.array([law.mean_batch for law in laws]), 1e3 * np.array(means), *times)

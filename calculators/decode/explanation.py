@@ -45,9 +45,9 @@ def under_load(inputs: DecodeInputs, result: DecodeResult, pool: Pool) -> list[S
             "For the mean, without waits and without memory's cap on the batch.",
         ),
     ]
-    if result.stable:
-        law = pool.law(inputs.rate)
-        shown.append(ShownFormula(forms.FIXED_AVERAGING, {"ratio": law.ratio if law else 0.0}))
+    law = pool.law(inputs.rate)
+    if law is not None and law.ratio > 0:
+        shown.append(ShownFormula(forms.FIXED_AVERAGING, {"ratio": law.ratio}))
     return shown
 
 

@@ -7,6 +7,7 @@ from calculators.decode.check import DecodeCheck
 from calculators.decode.compute import DecodeInputs, DecodeResult
 from calculators.decode.figures import statistic
 from calculators.decode.halves import Crossing
+from calculators.decode_pool import pool_of
 from calculators.outputs import apart, readable, short
 
 ICONS = {
@@ -38,10 +39,8 @@ def sentence(inputs: DecodeInputs, result: DecodeResult) -> str:
             return "A single output token comes with the prefill: there is nothing left to decode."
         case "too_slow_unloaded":
             return (
-                f"Even alone a sequence takes **{apart(result.step_ms, inputs.tpot_slo_ms)} ms** for a token, and the target is "
-                f"{target}: no number of instances meets it."
-                if inputs.batch == 1
-                else f"Even a sequence alone misses the target of {target} for a token: no number of instances meets it."
+                f"Even alone a sequence takes **{apart(pool_of(inputs).alone_ms, inputs.tpot_slo_ms)} ms** for a token, and the "
+                f"target is {target}: no number of instances meets it."
             )
         case "unstable":
             return (

@@ -72,7 +72,7 @@ def costs() -> None:
 def every_mixture() -> None:
     """Draw every mixture of the database at this step."""
     st.markdown(wording.on_mixtures(inputs))
-    page_kit.data_table(rows_of(curves.every_mixture(inputs)), "mixtures")
+    page_kit.data_table(rows_of(page_kit.answer_or_refusal(curves.every_mixture, inputs)), "mixtures")
     if routing is not None:
         shares()
 

@@ -46,7 +46,8 @@ def time_against_rate(
     else:
         lines = []
     shapes, notes = zip((shape, note), *lines, strict=True)
-    lowest = min(float(np.nanmin(getattr(curve, f"mean_{what}_ms"))) for curve in curves)
+    means = np.concatenate([getattr(curve, f"mean_{what}_ms") for curve in curves])
+    lowest = float(np.nanmin(means)) if np.isfinite(means).any() else target
     top = max(2.5 * target, 3 * lowest, *(1.2 * each["y"][0] for each in marked))
     axis = plots.log_axis(0.7 * min(lowest, target), top)
     for each in notes:

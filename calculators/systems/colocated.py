@@ -16,6 +16,12 @@ from formulas.closed_form import DomainError
 
 Array = NDArray[np.float64]
 
+NEAR_SATURATION = 0.95
+"""Load of the prompts from which prefill first has no answer."""
+
+MOST_WAITING = 160
+"""Prompts whose tokens a step is ever asked to take together."""
+
 
 @dataclass(frozen=True)
 class ColocatedLatency(Latency):
@@ -75,6 +81,8 @@ class PrefillFirst(System):
     def latency(self, rate: float) -> ColocatedLatency:
         """Return the times at a rate [requests/s]."""
         pool = self.pool
+        if rate * self.prefill_s > NEAR_SATURATION:
+            raise DomainError("So close to saturation that hundreds of prompts wait: no answer there.")
         return _within_memory(self, forms.prefill_first(rate, self.prefill_s, pool.steps, pool.step_time))
 
 
@@ -111,7 +119,8 @@ class ChunkedPrefill(System):
     def _clock(self) -> ServingClock:
         prompt = self.inputs.prompt_tokens
         contexts = (prompt, prompt + self.inputs.output_tokens)
-        clock = clock_of(self.inputs, 2 * self.budget, contexts, self.inputs.cached_tokens)
+        most = min(2 * self.budget, MOST_WAITING * prompt + (self.pool.slots or 1))
+        clock = clock_of(self.inputs, most, contexts, self.inputs.cached_tokens)
         return replace(clock, mixed_efficiency=self.mixed_efficiency)
 
     def _mixed(self, sequences: Array, prompt_tokens: Array) -> Array:

@@ -192,9 +192,20 @@ def affine_tpot_quantile(
     q = _stable_ratio(rate, tokens, slope_s)
     shape = 1 + fixed_s / slope_s
     mean = AFFINE_MEAN_TPOT(rate=rate, tokens=tokens, fixed_s=fixed_s, slope_s=slope_s)
-    others = _continuous_quantile(level, shape, q)
+    others = alone_or_more(_continuous_quantile(level, shape, q))
     seen = fixed_s + slope_s * (1 + others)
     return float(mean + np.sqrt(averaging(q, lengths)) * (seen - mean))
+
+
+def alone_or_more(others: Any) -> Any:
+    """Others in the batch, read between whole numbers: those who are alone stay alone, and from one other on nothing moves.
+
+    Examples
+    --------
+    >>> alone_or_more(np.array([-0.5, 0.4, 0.75, 1.0, 7.3]))
+    array([0. , 0. , 0.5, 1. , 7.3])
+    """
+    return np.where(others < 0.5, 0.0, np.minimum(others, 2 * others - 1))
 
 
 def _stable_ratio(rate: float, tokens: float, slope_s: float) -> float:

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulas.bracketing import find_root
 from formulas.closed_form import DomainError
-from formulas.decode_pool.affine import UNSTABLE
+from formulas.decode_pool.affine import UNSTABLE, alone_or_more
 from formulas.decode_pool.averaging import Lengths, averaging
 
 Array = NDArray[np.float64]
@@ -215,9 +215,7 @@ class PoolLaw:
     def _tpot_quantiles(self, levels: Array, lengths: Lengths) -> Array:
         seen, step = self._seen_by_a_token
         at = np.interp(levels, np.concatenate([[0.0], np.cumsum(seen)]), np.arange(seen.size + 1) - 0.5)
-        values = np.interp(at, np.arange(seen.size), step)
-        if seen.size > 1:
-            values += np.minimum(at, 0.0) * (step[1] - step[0])  # half a sequence below the first
+        values = np.interp(alone_or_more(at), np.arange(seen.size), step)
         return np.asarray(self.mean_tpot + np.sqrt(averaging(self.ratio, lengths)) * (values - self.mean_tpot))
 
     @cached_property

@@ -97,7 +97,7 @@ def visit_probabilities(weights: ArrayLike, experts_per_token: int, group: Array
         raise ValueError("Every expert has a group, and every group an expert.")
     if experts_per_token == popularity.size:
         return np.diff(starts).astype(float).clip(max=1.0)
-    return _settled(popularity[order], experts_per_token, starts)
+    return _settled(popularity[order], experts_per_token, starts).clip(max=1.0)
 
 
 def checked_popularity(weights: ArrayLike, experts_per_token: int) -> Array:

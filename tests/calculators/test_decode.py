@@ -96,6 +96,19 @@ def test_the_highest_rate_is_where_the_target_is_just_met():
     assert (above.verdict, above.instances) == ("misses", 2)
 
 
+@pytest.mark.parametrize("tokens", [50_000, 100_000])
+def test_at_no_load_a_token_takes_what_it_takes_alone(tokens):
+    """However much one more sequence would add: nobody else is there."""
+    inputs = DecodeInputs(prompt_tokens=tokens, rate=0.002)
+    assert compute(inputs).p90_tpot_ms == pytest.approx(pool_of(inputs).alone_ms, rel=0.01)
+
+
+def test_a_target_that_is_met_at_every_computed_batch_is_no_misfit():
+    result = compute(DecodeInputs(prompt_tokens=1, output_tokens=2, tpot_slo_ms=5000))
+    assert result.verdict == "meets"
+    assert result.max_rate > 1000
+
+
 @pytest.mark.parametrize(
     ("changes", "verdict"),
     [

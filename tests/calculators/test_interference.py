@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import hardware_db
 from calculators import outputs
 from calculators.inputs import InputsError, part_of
-from calculators.interference import curves, example, wording
+from calculators.interference import curves, example, figures, wording
 from calculators.interference.check import check
 from calculators.interference.compute import InterferenceInputs, compute, systems_of
 from calculators.interference.mixed import mixed_curve
@@ -116,6 +116,15 @@ def test_a_budget_below_the_batch_starves_the_prompts():
     result = compute(inputs)
     assert result.chunked.mean_ttft_ms is None
     assert any(sentence.startswith("Starved") for sentence in result.warnings)
+
+
+@pytest.mark.parametrize("changes", [{"prompt_tokens": 1}, {"output_tokens": 2}])
+def test_the_main_figure_is_drawn_at_the_edges(changes):
+    inputs = InterferenceInputs(**changes)
+    lines = curves.curves_of(systems_of(inputs), inputs)
+    for what in ("ttft", "tpot"):
+        figure = figures.time_against_rate(inputs, compute(inputs), lines, what)
+        assert all(np.isfinite(figure.layout.yaxis.range))
 
 
 def test_the_ways_change_places_on_the_same_accelerators():
