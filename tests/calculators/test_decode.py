@@ -205,7 +205,7 @@ def test_the_command_line_gives_the_keys_of_the_answer():
     assert report["results"]["stable"] is True
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.sampled_from(list(hardware_db.models())),
     st.sampled_from(list(hardware_db.accelerators())),
