@@ -14,10 +14,8 @@ from calculators.compare.compute import Way, compute, fleets_of
 from calculators.compare.figures import NAMES
 from calculators.compare.inputs import CompareInputs, effective
 from calculators.compare.search import Fleet
-from calculators.inputs import part_of
-from calculators.kv_transfer import TransferInputs, route_of
-from calculators.memory import moved_bytes
 from calculators.outputs import output
+from calculators.simulation import link_of
 from calculators.systems import ChunkedPrefill, Disaggregated
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import (
@@ -172,11 +170,8 @@ class Bench:
         return simulate(workload, settings, instances)
 
     def _link(self, pairs: int) -> KvLink:
-        inputs = part_of(TransferInputs, self.inputs)
-        route, tokens = route_of(inputs), self.inputs.prompt_tokens
-        moved = float(moved_bytes(hardware_db.models()[inputs.model], tokens + inputs.cached_tokens, inputs.kv_dtype))
-        bytes_s = pairs * route.bytes_s * inputs.links_used * inputs.link_efficiency
-        return KvLink(moved / tokens, bytes_s, route.latency_s)
+        one = link_of(self.inputs)
+        return replace(one, bytes_s=pairs * one.bytes_s)
 
 
 def apart_at_random(

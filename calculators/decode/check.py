@@ -9,14 +9,12 @@ from calculators.clock import clock_of
 from calculators.decode.compute import PERCENTILES, DecodeInputs, compute
 from calculators.decode_pool import pool_of
 from calculators.outputs import output
+from calculators.simulation import output_lengths
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import InstanceSettings, Lengths, poisson_workload, simulate
 
 MOST_REQUESTS = 100_000
 """Requests of a check, however many are asked for: some seconds."""
-
-LONGEST = 32
-"""Output lengths of the simulation are cut at so many times the mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +43,7 @@ def check(inputs: DecodeInputs) -> DecodeCheck:
         raise DomainError("There is no steady state to simulate.")
     requests = min(inputs.customers, MOST_REQUESTS)
     prompt = inputs.prompt_tokens + inputs.cached_tokens
-    outputs = Lengths(inputs.output_tokens, inputs.output_cv, LONGEST * inputs.output_tokens)
-    workload = poisson_workload(inputs.rate, requests, Lengths(prompt), outputs, inputs.seed)
+    workload = poisson_workload(inputs.rate, requests, Lengths(prompt), output_lengths(inputs), inputs.seed)
     clock = clock_of(inputs, min(pool.slots or 1, requests), (prompt, prompt + inputs.output_tokens))
     served = simulate(workload, InstanceSettings("decode", clock, max_batch=pool.slots))
     skipped = requests // 10

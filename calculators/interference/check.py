@@ -6,30 +6,21 @@ from dataclasses import dataclass
 
 from calculators.checks import ComparedFigure, compared
 from calculators.clock import clock_of
-from calculators.inputs import part_of
 from calculators.interference.compute import InterferenceInputs, Served, compute
-from calculators.kv_transfer import TransferInputs, route_of
-from calculators.memory import moved_bytes
 from calculators.outputs import output
+from calculators.simulation import link_of, workload_of
 from formulas.closed_form import DomainError
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.serving import (
     InstanceSettings,
-    KvLink,
-    Lengths,
     Workload,
-    poisson_workload,
     simulate,
     simulate_disaggregated,
 )
 from formulas.montecarlo.serving.served import Served as SimulatedRequests
-from hardware_db import models
 
 MOST_REQUESTS = 60_000
 """Requests of a check, however many are asked for: some seconds."""
-
-LONGEST = 32
-"""Output lengths of the simulation are cut at so many times the mean."""
 
 WAYS = {"prefill_first": "prefill first", "chunked": "chunked", "disaggregated": "disaggregated"}
 
@@ -72,7 +63,7 @@ def check(inputs: InterferenceInputs) -> InterferenceCheck:
         raise DomainError("No way to serve has a steady state to simulate.")
     requests = min(inputs.customers, MOST_REQUESTS)
     skipped = requests // 10
-    workload = _workload(inputs, requests)
+    workload = workload_of(inputs, inputs.rate, requests)
     rows: list[ComparedFigure] = []
     shares = []
     for key, served in stable.items():
@@ -100,11 +91,6 @@ def _rows(way: str, served: Served, ttft: dict[str, Interval], tpot: dict[str, I
     return found
 
 
-def _workload(inputs: InterferenceInputs, requests: int) -> Workload:
-    outputs = Lengths(inputs.output_tokens, inputs.output_cv, LONGEST * inputs.output_tokens)
-    return poisson_workload(inputs.rate, requests, Lengths(inputs.prompt_tokens), outputs, inputs.seed)
-
-
 def _simulated(inputs: InterferenceInputs, key: str, workload: Workload) -> SimulatedRequests:
     prompt = inputs.prompt_tokens
     most = max(prompt, inputs.chunk_tokens) + len(workload)
@@ -116,9 +102,6 @@ def _simulated(inputs: InterferenceInputs, key: str, workload: Workload) -> Simu
             else InstanceSettings("prefill-first", clock)
         )
         return simulate(workload, settings)
-    route = route_of(part_of(TransferInputs, inputs))
-    each = float(moved_bytes(models()[inputs.model], prompt + inputs.cached_tokens, inputs.kv_dtype)) / prompt
-    link = KvLink(each, route.bytes_s * inputs.links_used * inputs.link_efficiency, route.latency_s)
     return simulate_disaggregated(
-        workload, InstanceSettings("prefill", clock), InstanceSettings("decode", clock), link=link
+        workload, InstanceSettings("prefill", clock), InstanceSettings("decode", clock), link=link_of(inputs)
     )

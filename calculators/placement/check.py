@@ -16,6 +16,7 @@ from calculators.outputs import output
 from calculators.placement.candidates import SIDES, Candidate, Evaluator, Shape, Side
 from calculators.placement.cluster import PlacementInputs, SearchInputs
 from calculators.placement.search import Unit, evaluator_of, search
+from calculators.simulation import output_lengths
 from calculators.step_load import StepContents, step_load
 from formulas import step_time as step
 from formulas.closed_form import DomainError
@@ -29,8 +30,6 @@ FINALISTS = 5
 """Configurations of each side that are simulated: the best of the search."""
 
 MOST_REQUESTS = 20_000
-LONGEST = 32
-"""Output lengths of the simulation are cut at so many times the mean."""
 
 WIDTH = 0.005
 """Relative width of the bracket in which a simulated goodput is left."""
@@ -209,7 +208,7 @@ def _decode_meets(inputs: PlacementInputs, evaluator: Evaluator, candidate: Cand
     pipeline = evaluator.decode_pipeline(Shape(candidate.tp, candidate.pp, candidate.nodes), candidate.slots)
     stages = stage_clocks(inputs, candidate)
     hops = evaluator.decode_hops_s(Shape(candidate.tp, candidate.pp, candidate.nodes))
-    outputs = Lengths(inputs.output_tokens, inputs.output_cv, LONGEST * inputs.output_tokens)
+    outputs = output_lengths(inputs)
     inside = pipeline.law(candidate.goodput or 0.0).mean_batch  # a run many stays long, whatever the batch
     requests = min(inputs.customers, max(MOST_REQUESTS, int(STAYS * inside)))
 

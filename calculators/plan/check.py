@@ -6,31 +6,22 @@ from dataclasses import dataclass
 
 from calculators.checks import ComparedFigure, compared
 from calculators.clock import ServingClock, clock_of
-from calculators.inputs import part_of
-from calculators.kv_transfer import TransferInputs, route_of
-from calculators.memory import moved_bytes
 from calculators.outputs import output
 from calculators.plan.compute import PlanInputs, compute, deployments_of
 from calculators.plan.deployments import Deployment
+from calculators.simulation import link_of, workload_of
 from calculators.systems import ServingInputs
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import (
     InstanceSettings,
-    KvLink,
-    Lengths,
     Served,
     Workload,
-    poisson_workload,
     simulate,
     simulate_disaggregated,
 )
-from hardware_db import models
 
 MOST_REQUESTS = 60_000
 """Requests of a check, however many are asked for: some seconds."""
-
-LONGEST = 32
-"""Output lengths of the simulation are cut at so many times the mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +82,7 @@ def check(inputs: PlanInputs) -> PlanCheck:
 
 def _simulated(inputs: PlanInputs, plan: Deployment, requests: int, rate: float, instances: int) -> Served:
     """Simulate the deployment; colocated, so many of its instances at a rate [requests/s]."""
-    outputs = Lengths(inputs.output_tokens, inputs.output_cv, LONGEST * inputs.output_tokens)
-    workload = poisson_workload(rate, requests, Lengths(inputs.prompt_tokens), outputs, inputs.seed)
+    workload = workload_of(inputs, rate, requests)
     slots = plan.system.pool.slots
     first = _clock(inputs, plan.system.inputs, plan, workload)
     if plan.kind != "disaggregated":
@@ -105,16 +95,12 @@ def _simulated(inputs: PlanInputs, plan: Deployment, requests: int, rate: float,
         return simulate(workload, settings, instances)
     decode_inputs = getattr(plan.system, "decode_inputs", None) or plan.system.inputs
     decode = _clock(inputs, decode_inputs, plan, workload)
-    route = route_of(part_of(TransferInputs, inputs))
-    each = float(moved_bytes(models()[inputs.model], inputs.prompt_tokens + inputs.cached_tokens, inputs.kv_dtype))
-    bandwidth = route.bytes_s * inputs.links_used * inputs.link_efficiency
-    link = KvLink(each / inputs.prompt_tokens, bandwidth, route.latency_s)
     return simulate_disaggregated(
         workload,
         InstanceSettings("prefill", first),
         InstanceSettings("decode", decode, max_batch=slots),
         (plan.prefill.instances, plan.decode.instances),
-        link,
+        link_of(inputs),
     )
 
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import hardware_db
 from calculators.clock import clock_of
 from calculators.inputs import part_of
-from calculators.kv_transfer import TransferInputs, route_of
-from calculators.memory import moved_bytes
 from calculators.outputs import output
 from calculators.pools.compute import compute
 from calculators.pools.goodputs import decode_side
 from calculators.pools.inputs import PoolsInputs
+from calculators.simulation import LONGEST, link_of, workload_of
 from calculators.systems import ServingInputs
 from formulas.closed_form import DomainError
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.serving import (
     InstanceSettings,
     KvLink,
-    Lengths,
     Workload,
-    poisson_workload,
     simulate,
     simulate_disaggregated,
 )
@@ -29,9 +25,6 @@ from formulas.montecarlo.serving.instance import Kind
 
 MOST_REQUESTS = 60_000
 """Requests of a check, however many are asked for: some seconds."""
-
-LONGEST = 32
-"""Output lengths of the simulation are cut at so many times the mean."""
 
 ANY = float("inf")
 
@@ -75,16 +68,13 @@ class _Bench:
         )
 
     def workload(self, rate: float) -> Workload:
-        outputs = Lengths(self.inputs.output_tokens, self.inputs.output_cv, LONGEST * self.inputs.output_tokens)
-        return poisson_workload(rate, self.requests, Lengths(self.inputs.prompt_tokens), outputs, self.inputs.seed)
+        return workload_of(self.inputs, rate, self.requests)
 
     def link(self, pairs: int) -> KvLink:
         """Return the links of a group as one, each pair of instances with its own: as fast as all, none faster than one."""
-        inputs = part_of(TransferInputs, self.inputs, rate=1.0)
-        route, tokens = route_of(inputs), self.inputs.prompt_tokens
-        moved = float(moved_bytes(hardware_db.models()[inputs.model], tokens + inputs.cached_tokens, inputs.kv_dtype))
-        one = route.bytes_s * inputs.links_used * inputs.link_efficiency
-        return KvLink(moved / tokens, one * pairs, route.latency_s + moved / one * (1 - 1 / pairs))
+        one = link_of(self.inputs)
+        alone_s = one.bytes_per_token * self.inputs.prompt_tokens / one.bytes_s
+        return replace(one, bytes_s=pairs * one.bytes_s, latency_s=one.latency_s + alone_s * (1 - 1 / pairs))
 
 
 def check(inputs: PoolsInputs) -> PoolsCheck:

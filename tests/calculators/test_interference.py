@@ -18,8 +18,10 @@ from calculators.interference import curves, example, figures, wording
 from calculators.interference.check import check
 from calculators.interference.compute import InterferenceInputs, compute, systems_of
 from calculators.interference.mixed import mixed_curve
+from calculators.kv_transfer import TransferInputs, route_of, transfer
 from calculators.machine import MachineInputs
 from calculators.scenario import ServiceLevels
+from calculators.simulation import link_of
 from calculators.systems import ChunkedPrefill, Disaggregated, PrefillFirst, ServingInputs, overtaking_rates
 from formulas.closed_form import DomainError
 from formulas.queueing import md1
@@ -66,6 +68,14 @@ def test_the_forms_agree_with_the_event_simulation(rate):
         loose = {"prefill first": 2, "chunked": 3, "disaggregated": 2}[way]
         limit = {"mean": loose, "P90": 11 if way == "chunked" else 2 * loose, "P99": 12}[statistic]
         assert abs(row.off_percent) < limit, row
+
+
+def test_the_simulated_link_takes_as_long_as_in_the_formulas():
+    inputs = InterferenceInputs(message_overhead_us=5, links_used=2, link_efficiency=0.7, cached_tokens=100)
+    route = route_of(part_of(TransferInputs, inputs))
+    alone_ms = transfer(part_of(TransferInputs, inputs), route, 10.0).link_ms
+    link = link_of(inputs)
+    assert 1e3 * link.bytes_per_token * inputs.prompt_tokens / link.bytes_s == pytest.approx(alone_ms, rel=1e-12)
 
 
 def test_attainment_agrees_with_the_event_simulation():
