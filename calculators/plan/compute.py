@@ -5,6 +5,7 @@ Lecture, sections 1, 3, 5, 6 and 9; DistServe, section 4. No Streamlit, no Plotl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,7 +148,7 @@ def compute(inputs: PlanInputs) -> PlanResult:
         verdict=_verdict(inputs, ranked, refused),
         reasons=tuple(reasons(Compared(shared, targets, inputs.rate, colocated, apart))),
         alternatives=tuple(ranked[1:]),
-        refused=tuple(refused),
+        refused=refused,
         price_per_hour=price,
         remarks=(*_remarks(inputs, price, ranked), *_chip_remarks(inputs)),
     )
@@ -159,7 +160,7 @@ def deployments_of(inputs: PlanInputs) -> dict[str, Deployment]:
     return _best_of_each(candidates(shared, targets, inputs.rate)[0])
 
 
-def _best_of_each(found: list[Deployment]) -> dict[str, Deployment]:
+def _best_of_each(found: Iterable[Deployment]) -> dict[str, Deployment]:
     best: dict[str, Deployment] = {}
     for each in found:
         best.setdefault(each.kind, each)
@@ -226,7 +227,7 @@ CROWDED = 0.8
 """Share of the slots from which a batch is said to be bound by memory."""
 
 
-def _verdict(inputs: PlanInputs, ranked: list[Recommendation], refused: list[Refused]) -> str:
+def _verdict(inputs: PlanInputs, ranked: list[Recommendation], refused: Iterable[Refused]) -> str:
     if not ranked:
         slow = any("no rate meets" in each.reason for each in refused)
         return "too_slow_unloaded" if slow else "does_not_fit"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from calculators.degrees import tensor_degrees
 from calculators.fleet import ROUNDING, instances_for
@@ -64,7 +65,10 @@ class Refused:
     reason: str = output("Why not")
 
 
-def candidates(inputs: ServingInputs, targets: ServiceLevels, rate: float) -> tuple[list[Deployment], list[Refused]]:
+@lru_cache(maxsize=64)  # the page asks for the result and for the deployments behind it
+def candidates(
+    inputs: ServingInputs, targets: ServiceLevels, rate: float
+) -> tuple[tuple[Deployment, ...], tuple[Refused, ...]]:
     """Return what serves the rate within the targets, the fewest accelerators first, and which degrees do not."""
     usable, refused = _usable(inputs)
     found: list[Deployment] = []
@@ -76,7 +80,7 @@ def candidates(inputs: ServingInputs, targets: ServiceLevels, rate: float) -> tu
         elif _rate_of_each(there) < GIVEN_UP * _rate_of_each(found):
             break  # each degree more costs more than it brings, from here on
     found += _apart(usable, targets, rate)
-    return sorted(found, key=lambda each: (each.gpus, -_attained(each, targets))), refused
+    return tuple(sorted(found, key=lambda each: (each.gpus, -_attained(each, targets)))), tuple(refused)
 
 
 def _rate_of_each(deployments: list[Deployment]) -> float:
