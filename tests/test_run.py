@@ -134,13 +134,17 @@ def test_app_and_bench_become_the_environments_python(monkeypatch: pytest.Monkey
     ]
 
 
+WHOLE = ["ruff", "ruff", "mypy", "pytest", "pytest"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "statuses", "status", "ran", "last"),
     [
-        ([], {}, 0, ["ruff", "ruff", "mypy", "pytest"], "run.py: pytest"),
-        ([], {"ruff": 1}, 1, ["ruff", "ruff", "mypy", "pytest"], "before the tests: ruff check, ruff format"),
-        ([], {"mypy": 1, "pytest": 5}, 5, ["ruff", "ruff", "mypy", "pytest"], "before the tests: mypy"),
+        ([], {}, 0, WHOLE, "run.py: pytest -m browser"),
+        ([], {"ruff": 1}, 1, WHOLE, "failed: ruff check, ruff format"),
+        ([], {"mypy": 1, "pytest": 5}, 5, WHOLE, "failed: mypy, tests, browser tests"),
         (["-k", "x"], {"ruff": 1, "pytest": 0}, 0, ["pytest"], "run.py: pytest -k x"),
+        (["-k", "x"], {"pytest": 2}, 2, ["pytest"], "failed: pytest"),
     ],
 )
 def test_every_step_runs_and_any_failure_counts(
@@ -159,7 +163,7 @@ def test_every_step_runs_and_any_failure_counts(
     monkeypatch.setattr(run, "run_module", lambda *command: got.append(command) or statuses.get(command[0], 0))
     assert run.test(arguments) == status
     assert [command[0] for command in got] == ran
-    assert got[-1] == ("pytest", *arguments)
+    assert got[-1] == ("pytest", *(arguments or ["-m", "browser"]))
     assert os.environ["CHROMIUM"] == "/a/chromium"
     assert capsys.readouterr().out.splitlines()[-1].endswith(last)
 
