@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from calculators.checks import ComparedFigure, compared
-from calculators.clock import ServingClock, clock_of
 from calculators.outputs import output
 from calculators.plan.compute import PlanInputs, compute, deployments_of
 from calculators.plan.deployments import Deployment
-from calculators.simulation import link_of, workload_of
-from calculators.systems import ServingInputs
+from calculators.simulation import clock_for, link_of, workload_of
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import (
     InstanceSettings,
     Served,
-    Workload,
     simulate,
     simulate_disaggregated,
 )
@@ -82,9 +79,10 @@ def check(inputs: PlanInputs) -> PlanCheck:
 
 def _simulated(inputs: PlanInputs, plan: Deployment, requests: int, rate: float, instances: int) -> Served:
     """Simulate the deployment; colocated, so many of its instances at a rate [requests/s]."""
-    workload = workload_of(inputs, rate, requests)
+    thinned = replace(inputs, arrival_scv=plan.system.arrival_scv()) if rate < inputs.rate else inputs
+    workload = workload_of(thinned, rate, requests)
     slots = plan.system.pool.slots
-    first = _clock(inputs, plan.system.inputs, plan, workload)
+    first = clock_for(plan.system.inputs, workload, plan.chunk_tokens or 0)
     if plan.kind != "disaggregated":
         budget = plan.chunk_tokens
         settings = (
@@ -94,7 +92,7 @@ def _simulated(inputs: PlanInputs, plan: Deployment, requests: int, rate: float,
         )
         return simulate(workload, settings, instances)
     decode_inputs = getattr(plan.system, "decode_inputs", None) or plan.system.inputs
-    decode = _clock(inputs, decode_inputs, plan, workload)
+    decode = clock_for(decode_inputs, workload)
     return simulate_disaggregated(
         workload,
         InstanceSettings("prefill", first),
@@ -102,9 +100,3 @@ def _simulated(inputs: PlanInputs, plan: Deployment, requests: int, rate: float,
         (plan.prefill.instances, plan.decode.instances),
         link_of(inputs),
     )
-
-
-def _clock(inputs: PlanInputs, machine: ServingInputs, plan: Deployment, workload: Workload) -> ServingClock:
-    prompt = inputs.prompt_tokens
-    most = max(prompt, plan.chunk_tokens or 0) + min(plan.system.pool.slots or 1, len(workload))
-    return clock_of(machine, most, (prompt, prompt + inputs.output_tokens), inputs.cached_tokens)

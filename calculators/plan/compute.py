@@ -18,12 +18,14 @@ from calculators.plan.reasons import Compared, Reason, reasons
 from calculators.remarks import hardware_remarks
 from calculators.scenario import (
     Assumptions,
+    Burstiness,
     Hardware,
     Interconnect,
     KvLink,
     Memory,
     Output,
     Prompt,
+    PromptSpread,
     ServiceLevels,
     Simulation,
     Traffic,
@@ -37,7 +39,18 @@ KINDS = {"prefill_first": "prefill first", "chunked": "chunked prefill", "disagg
 
 @dataclass(frozen=True, kw_only=True)
 class PlanInputs(
-    Simulation, ServiceLevels, KvLink, Assumptions, Memory, Interconnect, Hardware, Output, Prompt, Traffic
+    Simulation,
+    ServiceLevels,
+    KvLink,
+    Assumptions,
+    Memory,
+    Interconnect,
+    Hardware,
+    Burstiness,
+    Output,
+    PromptSpread,
+    Prompt,
+    Traffic,
 ):
     """The workload, the model and chip, the targets, the price, and how many accelerators there are.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ from calculators.fleet import ROUNDING, instances_for
 from calculators.inputs import InputsError
 from calculators.outputs import output
 from calculators.scenario import ServiceLevels
-from calculators.systems import ChunkedPrefill, Disaggregated, Latency, PrefillFirst, ServingInputs, System
+from calculators.systems import ChunkedPrefill, Disaggregated, Latency, PrefillFirst, ServingInputs, System, split_of
 
 DEGREES = (1, 2, 4, 8)
 """Tensor degrees that are tried."""
@@ -93,19 +93,22 @@ def _attained(deployment: Deployment, targets: ServiceLevels) -> float:
 
 
 def _prefill_first(inputs: ServingInputs, targets: ServiceLevels, rate: float) -> list[Deployment]:
-    one = _colocated(PrefillFirst(inputs), targets, rate, None)
+    one = _colocated(lambda sets: PrefillFirst(inputs, split=sets), targets, rate)
     return [] if one is None else [one]
 
 
 def _chunked(inputs: ServingInputs, targets: ServiceLevels, rate: float) -> list[Deployment]:
     """Return chunked prefill with the best of the budgets that are tried."""
-    found = {budget: _colocated(ChunkedPrefill(inputs, budget), targets, rate, budget) for budget in BUDGETS}
+
+    def tried(budget: int) -> Deployment | None:
+        return _colocated(lambda sets: ChunkedPrefill(inputs, budget, split=sets), targets, rate)
+
+    found = {budget: tried(budget) for budget in BUDGETS}
     rated = {budget: each for budget, each in found.items() if each is not None}
     if not rated:
         return []
     best = max(rated, key=lambda budget: rated[budget].prefill.goodput)
-    finer = FINER_BUDGETS[best]
-    other = _colocated(ChunkedPrefill(inputs, finer), targets, rate, finer)
+    other = tried(FINER_BUDGETS[best])
     return [max((rated[best], other or rated[best]), key=lambda each: each.prefill.goodput)]
 
 
@@ -136,15 +139,34 @@ def _slowest(inputs: ServingInputs, targets: ServiceLevels) -> str:
     )
 
 
-def _colocated(system: System, targets: ServiceLevels, rate: float, budget: int | None) -> Deployment | None:
-    goodput = system.goodput(targets) if system.pool.serves else None
-    if not goodput:
+def _colocated(made: Callable[[int], System], targets: ServiceLevels, rate: float) -> Deployment | None:
+    """Return the fewest instances that carry the rate; bursts thin out over them, so that more of them carry more each."""
+    inputs = made(1).inputs
+    if not made(1).pool.serves:
         return None
-    instances, tp = instances_for(rate, goodput), system.inputs.tp
+    best, count = None, 1
+    for _ in range(_MOST_ADDED):
+        system = made(split_of(inputs, count))
+        goodput = system.goodput(targets)
+        if not goodput:
+            return best
+        needed = instances_for(rate, goodput)
+        if inputs.arrival_scv == 1:
+            return _fleet(system, needed, goodput, rate)
+        if needed <= count:
+            best = _fleet(system, count, goodput, rate)
+        if needed == count or (best is not None and needed > count):
+            return best
+        count = needed
+    return best
+
+
+def _fleet(system: System, instances: int, goodput: float, rate: float) -> Deployment:
+    tp = system.inputs.tp
     side = Side(tp, instances, instances * tp, goodput)
-    kind = "prefill_first" if budget is None else "chunked"
+    budget = system.budget if isinstance(system, ChunkedPrefill) else None
     return Deployment(
-        kind=kind,
+        kind=system.key,
         prefill=side,
         decode=side,
         gpus=side.gpus,
@@ -198,9 +220,15 @@ def _pair(
                 system=system,
                 rate=rate,
             )
-        shares = [rate / count / goodput for count, goodput in zip(counts, goodputs, strict=True)]
-        if not all(map(math.isfinite, shares)) or system.hand_off(rate).mean_ms is None:
+        if system.hand_off(rate).mean_ms is None:
             return None
+        shares = [rate / count / goodput for count, goodput in zip(counts, goodputs, strict=True)]
+        if times is not None:
+            late = (
+                times.ttft_share_within(1e-3 * targets.ttft_slo_ms),
+                times.tpot_share_within(1e-3 * targets.tpot_slo_ms),
+            )
+            shares = [1 - late[0], 1 - late[1]]
         counts[0 if shares[0] >= shares[1] else 1] += 1
     return None
 

@@ -16,35 +16,62 @@ from calculators.scenario import ServiceLevels
 from calculators.systems.base import Latency, ServingInputs, System
 from formulas.closed_form import DomainError
 from formulas.decode_pool import PoolLaw
-from formulas.queueing import md1
+from formulas.interference import Prompts
+from formulas.interference import prompts as forms
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DisaggregatedLatency(Latency):
-    """M/D/1 for the first token, the decode pool for the next; the transfer comes before the second token."""
+    """The prompts' queue for the first token, the decode pool for the next; the transfer comes before the second token.
 
-    rate: float
-    prefill_s: float
+    Attributes
+    ----------
+    prompts
+        What one prefill instance serves.
+    law
+        Of one decode instance, at random arrivals.
+    lengths_cv2
+        Squared coefficient of variation of the output lengths.
+    transfer_s
+        Mean time that a cache takes from one to the other.
+    arrival_scv
+        Index of dispersion of what arrives at the decode instance: bursts make the batch, and with it a step, longer on
+        average and more variable.
+    """
+
+    prompts: Prompts
     law: PoolLaw
     lengths_cv2: float
     transfer_s: float
+    arrival_scv: float = 1.0
 
     @property
     def mean_ttft_s(self) -> float:
         """Mean time to first token."""
-        return float(md1.MEAN_TTFT(rate=self.rate, service_time=self.prefill_s))
+        return self.prompts.mean_wait + self.prompts.law.mean
 
     @property
     def mean_tpot_s(self) -> float:
         """Mean time per output token."""
-        return float(self.law.tpot_from_arrival(None, self.lengths_cv2)) + self._late_s
+        return self._at_random_s + self._bunched_s + self._late_s
 
     @property
     def mean_batch(self) -> float:
         """Mean sequences in the decode instance."""
         return self.law.mean_batch
+
+    @cached_property
+    def _at_random_s(self) -> float:
+        return float(self.law.tpot_from_arrival(None, self.lengths_cv2))
+
+    @cached_property
+    def _bunched_s(self) -> float:
+        """What a step is longer by, on average, for the others of a burst."""
+        ratio = self.law.ratio
+        slope_s = ratio / (self.law.rate * self.law.tokens)
+        return slope_s * (self.arrival_scv - 1) / (1 - ratio)
 
     @property
     def _late_s(self) -> float:
@@ -52,23 +79,21 @@ class DisaggregatedLatency(Latency):
 
     def ttft_quantile_s(self, level: Any) -> Array:
         """Time to first token that a share `level` of the requests do not exceed."""
-        wait = md1.wait_quantile(np.asarray(level, dtype=float), self.rate * self.prefill_s)
-        return np.asarray(self.prefill_s * (1 + wait))
+        return self.prompts.finished_quantile(level)
 
     def tpot_quantile_s(self, level: Any) -> Array:
         """Time per output token that a share `level` of the requests do not exceed."""
-        return np.asarray(self.law.tpot_from_arrival(np.asarray(level, dtype=float), self.lengths_cv2)) + self._late_s
+        plain = np.asarray(self.law.tpot_from_arrival(np.asarray(level, dtype=float), self.lengths_cv2))
+        return np.asarray(self.mean_tpot_s + self.arrival_scv**0.5 * (plain - self._at_random_s))
 
     def ttft_share_within(self, time_s: float) -> float:
         """Share of the requests whose first token comes within a time."""
-        wait = time_s / self.prefill_s - 1
-        if wait < 0:
-            return 0.0
-        return 1 - float(md1.wait_survival(np.array([wait]), np.array([self.rate * self.prefill_s]))[0])
+        return float(self.prompts.finished_within(time_s))
 
     def tpot_share_within(self, time_s: float) -> float:
         """Share of the requests whose tokens come within a time each."""
-        return float(self.law.share_within(time_s - self._late_s, self.lengths_cv2))
+        plain = self._at_random_s + (time_s - self.mean_tpot_s) / self.arrival_scv**0.5
+        return float(self.law.share_within(plain, self.lengths_cv2))
 
 
 @dataclass(frozen=True)
@@ -119,9 +144,9 @@ class Disaggregated(System):
         moved = self.hand_off(rate)
         if moved.mean_ms is None:
             raise DomainError("The link does not keep up.")
-        return DisaggregatedLatency(
-            rate / self.prefill_instances, self.prefill_s, law, self.pool.lengths_cv2, 1e-3 * moved.mean_ms
-        )
+        prompts = Prompts(rate / self.prefill_instances, self.prefill_law, self.arrival_scv(self.prefill_instances))
+        bursts = self.arrival_scv(self.decode_instances)
+        return DisaggregatedLatency(prompts, law, self.pool.lengths_cv2, 1e-3 * moved.mean_ms, bursts)
 
     def in_proportion(self, targets: ServiceLevels) -> Disaggregated | None:
         """Return one accelerator's worth of both, split so that either side reaches its own target at the same rate.
@@ -138,8 +163,6 @@ class Disaggregated(System):
 
     def prefill_goodput(self, ttft_slo_ms: float, attainment: float) -> float | None:
         """Return the largest rate of one prefill instance at which enough first tokens are in time, or ``None``."""
-        wait_limit = 1e-3 * ttft_slo_ms / self.prefill_s - 1
-        if wait_limit < 0:
-            return None
-        rate = float(md1.max_utilization(wait_limit, attainment)) / self.prefill_s
-        return rate if rate > 0 else None
+        return forms.max_rate(
+            1e-3 * ttft_slo_ms, attainment, self.prefill_law, self.arrival_scv(self.prefill_instances)
+        )

@@ -133,7 +133,9 @@ class Backlog:
         step_s, left = self.step_s[:, np.newaxis, np.newaxis], self.left[:, np.newaxis, np.newaxis]
         arrivals = self.law[:, np.newaxis, np.newaxis] * step_s / self.mean_step_s
         mean = self.rate * step_s
-        earlier = pdtrc(k[:, np.newaxis], mean) / mean  # those before it in the same step, at a uniform moment of the step
+        earlier = (
+            pdtrc(k[:, np.newaxis], mean) / mean
+        )  # those before it in the same step, at a uniform moment of the step
         work = left + self.units * k[:, np.newaxis] + own_tokens / self.unit
         steps = np.ceil(work / self.room - 1e-9)
         full = (steps - 1) * self.full_s

@@ -19,12 +19,19 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 
 from formulas.closed_form import DomainError
 from formulas.queueing import md1, mg1
 from formulas.queueing import pollaczek_khinchine as pk
-from formulas.queueing.bursts import gamma_law_mean_wait, gamma_law_ttft_survival, gamma_law_wait_survival
-from formulas.queueing.mg1_distribution import ttft_survival
+from formulas.queueing.bursts import (
+    gamma_law_mean_wait,
+    gamma_law_ttft_quantile,
+    gamma_law_ttft_survival,
+    gamma_law_wait_survival,
+)
+from formulas.queueing.mg1_distribution import max_rate as mg1_max_rate
+from formulas.queueing.mg1_distribution import ttft_quantile, ttft_survival
 from formulas.queueing.service import ServiceLaw
 
 Array = NDArray[np.float64]
@@ -32,6 +39,7 @@ Array = NDArray[np.float64]
 _EQUAL = 1e-12
 _LEAST_LONG = 0.05
 _ROUNDING = 1e-12
+_LEAST_LOAD, _PRECISION = 1e-4, 1e-6
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,15 @@ class Prompts:
         share = 1 - md1.wait_survival(np.maximum(in_services, 0.0), np.full(times.shape, self.load))
         return np.where(in_services >= -_ROUNDING, share, 0.0)
 
+    def finished_quantile(self, level: ArrayLike) -> Array:
+        """Wait for others and service that a share `level`, in (0, 1), of the prompts do not exceed [s]."""
+        levels = np.asarray(level, dtype=float)
+        if self.arrival_scv != 1:
+            return np.asarray(gamma_law_ttft_quantile(levels, self.rate, 1 / self.arrival_scv, self.law))
+        if not self._equal:
+            return np.asarray(ttft_quantile(levels, self.rate, self.law))
+        return np.asarray(self.law.mean * (1 + md1.wait_quantile(levels, self.load)))
+
     def served_within(self, time: ArrayLike) -> Array:
         """Share of the prompts whose service alone takes at most `time` [s]."""
         times = np.asarray(time, dtype=float)
@@ -158,3 +175,46 @@ class Prompts:
     @property
     def _equal(self) -> bool:
         return self.law.scv < _EQUAL
+
+
+def max_rate(limit: float, level: float, law: ServiceLaw, arrival_scv: float = 1.0) -> float | None:
+    """Largest rate at which a share of the prompts wait for others and are served within a limit [1/s].
+
+    Parameters
+    ----------
+    limit
+        Of the wait and the service [s].
+    level
+        Share of the prompts, in (0, 1) [].
+    law, arrival_scv
+        As for :class:`Prompts`.
+
+    Returns
+    -------
+    float or None
+        None where not even prompts that meet no others are in time.
+
+    Examples
+    --------
+    >>> from formulas.queueing.service import equal_service
+    >>> max_rate(0.1, 0.9, equal_service(0.014066))
+    59.14
+    """
+    if law.scv < _EQUAL:
+        if limit < law.mean:
+            return None
+        highest = float(md1.max_utilization(limit / law.mean - 1, level)) / law.mean
+    else:
+        if float(law.quantile(level)) >= limit:
+            return None
+        highest = float(mg1_max_rate(limit, level, law))
+    if arrival_scv == 1 or not highest:
+        return highest or None
+
+    def excess(load: float) -> float:
+        return float(Prompts(load / law.mean, law, arrival_scv).finished_within(limit)) - level
+
+    low, high = _LEAST_LOAD, 1 - _LEAST_LOAD
+    if excess(low) < 0:
+        return None
+    return float(brentq(excess, low, high, xtol=_PRECISION)) / law.mean

@@ -204,7 +204,7 @@ class TokenTimes:
     def quantile(self, level: ArrayLike) -> Array:
         """Time per output token that a share `level`, in (0, 1), of the requests do not exceed [s]."""
         if self.shares.size == 1:
-            return self.times[0].quantile(level) / self.tokens[0]
+            return np.asarray(self.times[0].quantile(level) / self.tokens[0])
         low = min(each.lowest / m for _, m, each in self._each())
         return quantile_of(self.share_within, level, low, 2 * self.mean)
 
