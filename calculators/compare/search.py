@@ -140,7 +140,7 @@ def near_split(inputs: CompareInputs) -> list[int]:
     if not system.pool.serves or instances_of(inputs) < 2:
         return []
     first = system.prefill_goodput(targets.ttft_slo_ms, targets.attainment)
-    second = system.pool.max_rate(targets.tpot_slo_ms, targets.attainment)
+    second = system.decode_goodput(targets.tpot_slo_ms, targets.attainment)
     if not first or not second:
         return []
     middle = best_split(instances_of(inputs), first, second).prefill_instances

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from calculators.decode_pool import Pool, pool_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import Transfer, TransferInputs, route_of, transfer
 from calculators.scenario import ServiceLevels
-from calculators.systems.base import Latency, ServingInputs, System
+from calculators.systems.base import LOWEST, PRECISION, Latency, ServingInputs, System
 from formulas.closed_form import DomainError
-from formulas.decode_pool import PoolLaw
+from formulas.decode_pool import BunchedTimes, PoolLaw
 from formulas.interference import Prompts
 from formulas.interference import prompts as forms
 
@@ -30,22 +31,15 @@ class DisaggregatedLatency(Latency):
     ----------
     prompts
         What one prefill instance serves.
-    law
-        Of one decode instance, at random arrivals.
-    lengths_cv2
-        Squared coefficient of variation of the output lengths.
+    tokens
+        Times per output token in one decode instance.
     transfer_s
         Mean time that a cache takes from one to the other.
-    arrival_scv
-        Index of dispersion of what arrives at the decode instance: bursts make the batch, and with it a step, longer on
-        average and more variable.
     """
 
     prompts: Prompts
-    law: PoolLaw
-    lengths_cv2: float
+    tokens: BunchedTimes
     transfer_s: float
-    arrival_scv: float = 1.0
 
     @property
     def mean_ttft_s(self) -> float:
@@ -55,27 +49,16 @@ class DisaggregatedLatency(Latency):
     @property
     def mean_tpot_s(self) -> float:
         """Mean time per output token."""
-        return self._at_random_s + self._bunched_s + self._late_s
+        return self.tokens.mean + self._late_s
 
     @property
     def mean_batch(self) -> float:
         """Mean sequences in the decode instance."""
-        return self.law.mean_batch
-
-    @cached_property
-    def _at_random_s(self) -> float:
-        return float(self.law.tpot_from_arrival(None, self.lengths_cv2))
-
-    @cached_property
-    def _bunched_s(self) -> float:
-        """What a step is longer by, on average, for the others of a burst."""
-        ratio = self.law.ratio
-        slope_s = ratio / (self.law.rate * self.law.tokens)
-        return slope_s * (self.arrival_scv - 1) / (1 - ratio)
+        return self.tokens.law.mean_batch
 
     @property
     def _late_s(self) -> float:
-        return self.transfer_s / self.law.tokens
+        return self.transfer_s / self.tokens.law.tokens
 
     def ttft_quantile_s(self, level: Any) -> Array:
         """Time to first token that a share `level` of the requests do not exceed."""
@@ -83,8 +66,7 @@ class DisaggregatedLatency(Latency):
 
     def tpot_quantile_s(self, level: Any) -> Array:
         """Time per output token that a share `level` of the requests do not exceed."""
-        plain = np.asarray(self.law.tpot_from_arrival(np.asarray(level, dtype=float), self.lengths_cv2))
-        return np.asarray(self.mean_tpot_s + self.arrival_scv**0.5 * (plain - self._at_random_s))
+        return self.tokens.quantile(level) + self._late_s
 
     def ttft_share_within(self, time_s: float) -> float:
         """Share of the requests whose first token comes within a time."""
@@ -92,8 +74,7 @@ class DisaggregatedLatency(Latency):
 
     def tpot_share_within(self, time_s: float) -> float:
         """Share of the requests whose tokens come within a time each."""
-        plain = self._at_random_s + (time_s - self.mean_tpot_s) / self.arrival_scv**0.5
-        return float(self.law.share_within(plain, self.lengths_cv2))
+        return float(self.tokens.share_within(time_s - self._late_s))
 
 
 @dataclass(frozen=True)
@@ -145,8 +126,10 @@ class Disaggregated(System):
         if moved.mean_ms is None:
             raise DomainError("The link does not keep up.")
         prompts = Prompts(rate / self.prefill_instances, self.prefill_law, self.arrival_scv(self.prefill_instances))
-        bursts = self.arrival_scv(self.decode_instances)
-        return DisaggregatedLatency(prompts, law, self.pool.lengths_cv2, 1e-3 * moved.mean_ms, bursts)
+        return DisaggregatedLatency(prompts, self._tokens(law), 1e-3 * moved.mean_ms)
+
+    def _tokens(self, law: PoolLaw) -> BunchedTimes:
+        return BunchedTimes(law, self.pool.lengths_cv2, self.arrival_scv(self.decode_instances))
 
     def in_proportion(self, targets: ServiceLevels) -> Disaggregated | None:
         """Return one accelerator's worth of both, split so that either side reaches its own target at the same rate.
@@ -154,7 +137,7 @@ class Disaggregated(System):
         ``None`` if one of the sides meets its target at no rate.
         """
         prefill = self.prefill_goodput(targets.ttft_slo_ms, targets.attainment)
-        decode = self.pool.max_rate(targets.tpot_slo_ms, targets.attainment)
+        decode = self.decode_goodput(targets.tpot_slo_ms, targets.attainment)
         if not prefill or not decode:
             return None
         share = (1 / prefill) / (1 / prefill + 1 / decode)
@@ -166,3 +149,19 @@ class Disaggregated(System):
         return forms.max_rate(
             1e-3 * ttft_slo_ms, attainment, self.prefill_law, self.arrival_scv(self.prefill_instances)
         )
+
+    def decode_goodput(self, tpot_slo_ms: float, attainment: float) -> float | None:
+        """Return the largest rate of one decode instance at which enough requests are in time, or ``None``."""
+        at_random = self.pool.max_rate(tpot_slo_ms, attainment)
+        if not at_random or self.arrival_scv(self.decode_instances) == 1:
+            return at_random
+
+        def excess(rate: float) -> float:
+            law = self.pool.law(rate)
+            return (0.0 if law is None else float(self._tokens(law).share_within(1e-3 * tpot_slo_ms))) - attainment
+
+        low = LOWEST * at_random
+        high = at_random if self.inputs.arrival_scv > 1 else (1 - PRECISION) * self.pool.capacity
+        if excess(low) < 0:
+            return None
+        return high if excess(high) >= 0 else float(brentq(excess, low, high, xtol=PRECISION * at_random))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import hardware_db
 from calculators import outputs
 from calculators.compare import curves, explanation, search, wording
 from calculators.compare.check import Bench, check
