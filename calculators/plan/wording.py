@@ -160,13 +160,12 @@ def deployments_table(plans: list[Recommendation]) -> dict[str, list[object]]:
     """Return deployments by column title, the recommended one first."""
     return {
         "Deployment": [described(each) for each in plans],
-        "Kind": [KINDS[each.kind] for each in plans],
         "Accelerators": [_counted(each) for each in plans],
-        "Cost (US$/h)": [each.cost_per_hour for each in plans],
-        "Million tokens in (US$)": [each.cost_per_million_input_tokens for each in plans],
-        "Million tokens out (US$)": [each.cost_per_million_output_tokens for each in plans],
+        "US$/h": [each.cost_per_hour for each in plans],
+        "US$ per million in": [each.cost_per_million_input_tokens for each in plans],
+        "out": [each.cost_per_million_output_tokens for each in plans],
         "Attainment": [each.attainment for each in plans],
-        "Takes at most (requests/s)": [each.highest_rate for each in plans],
+        "Up to (requests/s)": [each.highest_rate for each in plans],
     }
 
 

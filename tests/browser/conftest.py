@@ -170,6 +170,9 @@ class App:
         self.page.get_by_role("heading", level=1, name=title).wait_for()
         return self.settle()
 
+    def export(self):
+        return Exported(self)
+
     @property
     def metrics(self):
         self.page.get_by_test_id("stMetricValue").first.wait_for()
@@ -188,6 +191,23 @@ class App:
         link = code.inner_text().strip()
         self.page.keyboard.press("Escape")
         return link
+
+
+class Exported:
+    """The export window of a figure, and the files that come out of it."""
+
+    def __init__(self, app):
+        self.page = app.page
+        app.page.get_by_role("button", name="Export").first.click()
+        self.frame = app.page.frame_locator("iframe").first
+        self.frame.get_by_role("button", name="Save PNG").wait_for()
+
+    def save(self, kind):
+        inside = kind in ("PNG", "SVG")
+        button = (self.frame if inside else self.page).get_by_role("button", name=f"Save {kind}")
+        with self.page.expect_download() as download:
+            button.click()
+        return download.value.suggested_filename, Path(download.value.path()).read_bytes()
 
 
 @pytest.fixture

@@ -213,26 +213,9 @@ def test_derivations_open(app):
     app.page.get_by_text("moments D, D² and D³").wait_for()
 
 
-class Exported:
-    """The export window of a figure, and the files that come out of it."""
-
-    def __init__(self, app):
-        self.page = app.page
-        app.page.get_by_role("button", name="Export").first.click()
-        self.frame = app.page.frame_locator("iframe").first
-        self.frame.get_by_role("button", name="Save PNG").wait_for()
-
-    def save(self, kind):
-        inside = kind in ("PNG", "SVG")
-        button = (self.frame if inside else self.page).get_by_role("button", name=f"Save {kind}")
-        with self.page.expect_download() as download:
-            button.click()
-        return download.value.suggested_filename, Path(download.value.path()).read_bytes()
-
-
 def test_a_figure_is_exported_in_every_format(app):
     app.open("ttft")
-    window = Exported(app)
+    window = app.export()
     name, png = window.save("PNG")
     assert name == "ttft-against-rate.png"
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
@@ -256,7 +239,7 @@ def test_a_figure_is_exported_in_every_format(app):
 
 def test_exported_html_has_no_button_that_uploads_the_figure(app, new_app, tmp_path):
     app.open("ttft")
-    (tmp_path / "figure.html").write_bytes(Exported(app).save("HTML")[1])
+    (tmp_path / "figure.html").write_bytes(app.export().save("HTML")[1])
     page = new_app().page
     page.goto((tmp_path / "figure.html").as_uri())
     page.locator(".modebar-btn").first.wait_for(state="attached")
