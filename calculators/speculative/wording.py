@@ -8,6 +8,7 @@ from calculators.outputs import readable, short
 from calculators.speculative.check import ROWS, SpeculativeCheck
 from calculators.speculative.compute import SpeculativeInputs, SpeculativeResult
 from calculators.speculative.costs import Pair
+from calculators.speculative.curves import ENDS, MOST_STEPS, Bar
 from calculators.speculative.machines import Spill
 from formulas.experts import DISTINCT_EXPERTS, TOKENS_FOR_COVERAGE
 from formulas.speculative import IID_ERROR
@@ -134,6 +135,16 @@ def on_round(result: SpeculativeResult, pair: Pair | None) -> str:
             f"{short(result.plain_tokens_per_second_per_kw)} without"
         )
     return said + "."
+
+
+def on_bars(bars: list[Bar]) -> str:
+    """Return what the timeline leaves out, in Markdown; nothing where every step has its own bar."""
+    if all(bar.steps == 1 for bar in bars):
+        return ""
+    return (
+        f"A run of more than {MOST_STEPS} steps is drawn as its first {ENDS} and its last {ENDS}, with one bar for all between, "
+        "which says for how many it stands."
+    )
 
 
 def on_batch(result: SpeculativeResult, spill: Spill | None) -> str:

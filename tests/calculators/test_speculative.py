@@ -1,5 +1,6 @@
 """The speculative calculator: course figures, published tables, rounds on real chips, measured acceptance, extremes."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -312,14 +313,33 @@ def test_bars_of_the_timeline_fill_the_round(inputs):
         result = compute(inputs)
     except InputsError:
         return
-    bars = curves.timeline(replace(inputs, draft_tokens=min(inputs.draft_tokens, 20)))
+    bars = curves.timeline(inputs)
     ends = {
         lane: max(bar.start + bar.length for bar in bars if bar.lane == lane) for lane in ("Target", "Plain decoding")
     }
     last = max(bar.start + bar.length for bar in bars)
     assert ends["Plain decoding"] == pytest.approx(last, rel=1e-9)
-    if inputs.draft_tokens <= 20:
-        assert last == pytest.approx(result.round_cost, rel=1e-9)
+    assert last == pytest.approx(result.round_cost, rel=1e-9)
+    assert sum(bar.steps for bar in bars if bar.lane == "Draft") == inputs.draft_tokens
+    assert len(bars) <= 2 * curves.MOST_STEPS + 3
+
+
+def test_the_middle_of_a_long_run_is_one_bar_that_says_so():
+    short_run, long_run = (replace(TYPED, draft_tokens=n, draft_cost=1.0) for n in (curves.MOST_STEPS, 256))
+    drafts = [bar for bar in curves.timeline(short_run) if bar.lane == "Draft"]
+    assert [bar.what for bar in drafts] == [f"draft {k}" for k in range(1, curves.MOST_STEPS + 1)]
+    assert wording.on_bars(drafts) == ""
+    drafts = [bar for bar in curves.timeline(long_run) if bar.lane == "Draft"]
+    middle = drafts[curves.ENDS]
+    assert (middle.what, middle.steps, middle.start, middle.length) == (
+        "drafts 9 to 248, 240 steps in one bar",
+        240,
+        8,
+        240,
+    )
+    assert "one bar for all between" in wording.on_bars(drafts)
+    for before, after in itertools.pairwise(drafts):
+        assert before.start + before.length == pytest.approx(after.start)
 
 
 @pytest.mark.parametrize("inputs", [
