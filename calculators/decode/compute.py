@@ -17,7 +17,7 @@ from calculators.decode_pool import Pool, PoolInputs, pool_of
 from calculators.decode_step import step_of, turning_of
 from calculators.fleet import instances_for, within
 from calculators.memory import sequences_that_fit
-from calculators.outputs import apart, output, readable
+from calculators.outputs import apart, counted, output, readable
 from calculators.remarks import hardware_remarks
 from calculators.scenario import Batch, NextTokenTarget, Simulation, Traffic
 from calculators.step_load import StepContents
@@ -175,12 +175,12 @@ def _remarks(inputs: DecodeInputs, pool: Pool, context: float, loaded: dict[str,
     fitting = sequences_that_fit(inputs, math.ceil(context))
     if fitting is not None and inputs.batch > fitting > 0:
         found.append(
-            f"The batch of {inputs.batch:,} is more than memory holds at a context of {readable(context)} tokens: {fitting:,} "
+            f"The batch of {inputs.batch:,} is more than memory holds at a context of {counted(context, 'token')}: {fitting:,} "
             "sequences. One step is shown as if it fitted."
         )
     if loaded["share_waiting"] and loaded["share_waiting"] >= OFTEN:
         found.append(
-            f"Memory cuts the batch at {pool.slots:,} sequences: {loaded['share_waiting']:.0%} of the requests wait for a slot, "
+            f"Memory cuts the batch at {counted(pool.slots, 'sequence')}: {loaded['share_waiting']:.0%} of the requests wait for a slot, "
             f"{readable(loaded['mean_slot_wait_ms'], 3)} ms on average over all."
         )
     if pool.serves and inputs.rate >= pool.capacity:

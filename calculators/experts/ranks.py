@@ -14,7 +14,7 @@ from calculators.experts.routing import Routing
 from calculators.experts.steps import context_of, sequences_of
 from calculators.inputs import InputError, InputsError
 from calculators.machine import machine_of
-from calculators.outputs import output
+from calculators.outputs import counted, output
 from calculators.step_load import step_load
 from formulas import experts as forms
 from formulas import step_time as step
@@ -182,10 +182,12 @@ def _joined(inputs: ExpertsInputs, ranks: int) -> step.Machine:
 def _check(inputs: ExpertsInputs, routing: Routing, ranks: int) -> None:
     if routing.experts % ranks:
         allowed = ", ".join(map(str, divisors(routing.experts)))
-        sentence = f"{routing.experts} experts do not divide over {ranks} ranks; allowed: {allowed}"
+        sentence = (
+            f"{counted(routing.experts, 'expert')} do not divide over {counted(ranks, 'rank')}; allowed: {allowed}"
+        )
         raise InputsError([InputError("ep", ranks, sentence)])
     if routing.recorded and ranks % inputs.tp:
-        sentence = f"attention over tp = {inputs.tp} does not divide the {ranks} accelerators of the group"
+        sentence = f"attention over tp = {inputs.tp} does not divide the {counted(ranks, 'accelerator')} of the group"
         raise InputsError([InputError("ep", ranks, f"{sentence}; use a multiple of {inputs.tp}, or another tp")])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import hardware_db
 from calculators.inputs import InputsError
-from calculators.outputs import output, readable, short
+from calculators.outputs import counted, output, readable, short
 from calculators.remarks import chip_and_model_remarks
 from calculators.speculative.accepted import Acceptance, acceptance_of
 from calculators.speculative.costs import Array, Costs, Pair, break_even_batch, costs_of, pair_of, speedups
@@ -200,7 +200,7 @@ def _said_of_acceptance(inputs: SpeculativeInputs, acceptance: Acceptance, endle
     said = []
     if inputs.draft_tokens > acceptance.measured:
         said.append(
-            f"Acceptance is known for {acceptance.measured} positions; beyond them the last rate is used for a draft of "
+            f"Acceptance is known for {counted(acceptance.measured, 'position')}; beyond, the last rate is used for a draft of "
             f"{inputs.draft_tokens}. The best length is looked for among those known."
         )
     if endless and acceptance.kind == "one":
@@ -219,7 +219,7 @@ def _said_of_hardware(inputs: SpeculativeInputs, pair: Pair | None, fit: int | N
     said = [sentence for side in (pair.target, pair.draft) for sentence in _said_of_side(inputs, side)]
     if fit is not None and inputs.batch > fit:
         said.append(
-            f"Does not fit: {inputs.batch:,} sequences of {inputs.context:,} tokens, and {fit:,} fit on the target's chips. The "
+            f"Does not fit: {counted(inputs.batch, 'sequence')} of {counted(inputs.context, 'token')}, and {fit:,} fit on the target's chips. The "
             "times are what the arithmetic gives if they did; use more chips (target_tp) or a smaller batch."
         )
     target, draft = pair.target.model, pair.draft.model
@@ -243,7 +243,7 @@ def _said_of_side(inputs: SpeculativeInputs, side: Side) -> list[str]:
     if not place.fits[0]:
         said.append(
             f"Does not fit: on each of {chips} the {side.name}'s weights take {short(weights_gb, 'GB')} and the cache of "
-            f"{inputs.batch} sequences {short(cache_gb, 'GB')}. The times are what the arithmetic gives if it did; use more "
+            f"{counted(inputs.batch, 'sequence')} {short(cache_gb, 'GB')}. The times are what the arithmetic gives if it did; use more "
             f"of them ({side.name}_tp), a smaller format, or a smaller batch."
         )
     elif side.chip.memory_tiers:

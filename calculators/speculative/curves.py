@@ -181,7 +181,7 @@ def _run(lane: str, what: str, step: float, whole: float, steps: int) -> list[Ba
     else:
         first, last = ENDS, steps - ENDS
         single = [*range(first), *range(last, steps)]
-        middle = f"{what}s {first + 1:,} to {last:,}, {last - first:,} steps in one bar"
+        middle = f"{what}s {first + 1:,} to {last:,}, {counted(last - first, 'step')} in one bar"
         between = [Bar(lane, middle, first * step, (last - first) * step, last - first)]
     ends = [Bar(lane, f"{what} {k + 1:,}", k * step, min(step, whole - k * step)) for k in single]
     return ends[:ENDS] + between + ends[ENDS:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hardware_db
 from calculators import checks
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 from calculators.speculative.check import ROWS, SpeculativeCheck
 from calculators.speculative.compute import SpeculativeInputs, SpeculativeResult
 from calculators.speculative.costs import Pair
@@ -22,9 +22,9 @@ ICONS = {
 
 def answer(inputs: SpeculativeInputs, result: SpeculativeResult) -> str:
     """Return the answer to the page's question, in Markdown, with the icon of its verdict in front."""
-    drafts = f"Drafts of {inputs.draft_tokens}" if inputs.draft_tokens > 1 else "Drafts of one token"
-    cost = _plural(result.round_cost, "plain step")
-    gives = f"give **{short(result.tokens_per_round)} tokens** a round, which takes {cost}"
+    drafts = f"Drafts of {inputs.draft_tokens if inputs.draft_tokens > 1 else 'one token'}"
+    cost = counted(result.round_cost, "plain step")
+    gives = f"give **{counted(result.tokens_per_round, 'token')}** a round, which takes {cost}"
     best = result.optimal_draft_tokens
     if result.verdict == "pays":
         said = f"{drafts} {gives}: **{short(result.speedup)} times** as fast as plain decoding{_rates(result)}."
@@ -40,10 +40,6 @@ def answer(inputs: SpeculativeInputs, result: SpeculativeResult) -> str:
     else:
         said = f"**No draft pays here.** {drafts} {gives}: {short(result.speedup)} times plain decoding."
     return f"{ICONS[result.verdict]} {said}"
-
-
-def _plural(value: float, word: str) -> str:
-    return f"{short(value)} {word}" + "s" * (value != 1)
 
 
 def _rates(result: SpeculativeResult) -> str:
@@ -83,7 +79,11 @@ def _last_metric(result: SpeculativeResult) -> tuple[str, str, str]:
         value = "never" if result.break_even_acceptance is None else short(result.break_even_acceptance)
         return "Pays from acceptance", value, "Smallest acceptance at which a draft of this length is no slower."
     value = "never" if result.break_even_batch is None else f"batch {readable(result.break_even_batch)}"
-    fits = "" if result.largest_batch is None else f" At this context {readable(result.largest_batch)} sequences fit."
+    fits = (
+        ""
+        if result.largest_batch is None
+        else f" At this context memory holds {counted(result.largest_batch, 'sequence')}."
+    )
     return "Stops paying at", value, f"Sequences in a step from which on no draft pays, whatever its length.{fits}"
 
 
@@ -119,8 +119,8 @@ def on_round(result: SpeculativeResult, pair: Pair | None) -> str:
     crossing = " with the round trip to the draft" if pair and pair.link_s and result.link_ms else ""
     said = (
         f"In a round the draft model proposes its tokens one after another, and the target verifies all in one step. It gives "
-        f"**{short(result.tokens_per_round)} tokens** on average; plain decoding gives {short(result.round_cost)} in the same "
-        f"time. A drafted token costs {short(result.draft_cost)} plain steps, the verification{crossing} "
+        f"**{counted(result.tokens_per_round, 'token')}** on average; plain decoding gives {short(result.round_cost)} in the same "
+        f"time. A drafted token costs {counted(result.draft_cost, 'plain step')}, the verification{crossing} "
         f"{short(result.verify_cost)}."
     )
     if result.tokens_per_second_per_chip is None or result.plain_tokens_per_second_per_chip is None:
@@ -165,7 +165,7 @@ def on_batch(result: SpeculativeResult, spill: Spill | None) -> str:
     if fits is None:
         return stops
     beyond = result.break_even_batch is None or fits < result.break_even_batch
-    return f"{stops} At this context **{readable(fits)}** sequences fit in memory" + (
+    return f"{stops} At this context memory holds **{counted(fits, 'sequence')}**" + (
         ", fewer than that." if beyond else "."
     )
 
@@ -196,7 +196,7 @@ def on_acceptance(result: SpeculativeResult, kind: str) -> str:
     way = "more" if result.fit_worst > 0 else "less"
     return (
         f"The one acceptance that fits the measured {source} best is **α = {short(result.independent_acceptance)}**. It misses "
-        f"them by {short(result.fit_rms_tokens)} tokens (root mean square), at worst by {short(100 * abs(result.fit_worst))} % "
+        f"them by {counted(result.fit_rms_tokens, 'token')} (root mean square), at worst by {short(100 * abs(result.fit_worst))} % "
         f"{way} for a draft of {result.fit_worst_at}. The answer uses the measured ones."
     )
 
@@ -210,18 +210,17 @@ def on_experts(inputs: SpeculativeInputs, pair: Pair | None) -> str:
     plain = DISTINCT_EXPERTS(**values, tokens=inputs.batch)
     verified = DISTINCT_EXPERTS(**values, tokens=inputs.batch * (inputs.draft_tokens + 1))
     tokens = TOKENS_FOR_COVERAGE(**values, coverage=0.95)
-    step = "A step of one token" if inputs.batch == 1 else f"A step of {inputs.batch} tokens"
     return (
-        f"{step} touches {short(plain)} of the {model.experts} experts in a layer, verification of "
+        f"A step of {counted(inputs.batch, 'token')} touches {short(plain)} of the {counted(model.experts, 'expert')} in a layer, verification of "
         f"{inputs.batch * (inputs.draft_tokens + 1)} tokens {short(verified)}: each is read once. From about "
-        f"{readable(round(tokens))} tokens on 95 % are touched anyway, and a longer draft costs little more."
+        f"{counted(round(tokens), 'token')} on 95 % are touched anyway, and a longer draft costs little more."
     )
 
 
 def agreement(check: SpeculativeCheck) -> str:
     """Return in plain words whether the simulation of rounds supports the formula, in Markdown."""
     return (
-        f"{checks.verdict(check.rows)} {check.rounds:,} independent rounds, seed {check.seed}. Intervals of "
+        f"{checks.verdict(check.rows)} {counted(check.rounds, 'independent round')}, seed {check.seed}. Intervals of "
         f"{checks.each_level(ROWS):.3g} each, so that all hold in at least {checks.TOGETHER:.0%} of runs."
     )
 
@@ -236,6 +235,6 @@ def on_sampling(check: SpeculativeCheck) -> str:
     return (
         f"Tokens sampled from two real distributions, a target and a draft that agree as often as the acceptance says: drafts "
         f"are refused and replaced as in Leviathan et al., algorithm 1. {outcome}: chi-square {short(check.chi_square)} at "
-        f"{check.degrees} degrees of freedom over {check.tokens:,} tokens, exceeded by chance with probability "
+        f"{check.degrees} degrees of freedom over {counted(check.tokens, 'token')}, exceeded by chance with probability "
         f"{short(check.p_value)}."
     )
