@@ -75,9 +75,13 @@ class DecodeResult:
     projection_intensity: float = output("Intensity of projections and FFN", "FLOP/B", "Grows with the batch")
     ridge: float = output("Ridge", "FLOP/B", "Peak rate over memory bandwidth, at the chip's peaks")
     critical_batch: float | None = output(
-        "Critical batch", "sequences", "From it on projections are bound by compute, at the chip's peaks"
+        "Weights bound by compute from",
+        "sequences",
+        "Projections and FFN alone, at the chip's peaks; the whole step reads the cache too and turns elsewhere",
     )
-    reached_critical_batch: float | None = output("Critical batch with the efficiencies assumed", "sequences")
+    reached_critical_batch: float | None = output(
+        "Weights bound by compute with the efficiencies assumed from", "sequences"
+    )
     max_batch: int | None = output("Largest batch", "sequences", "At the context given; None if the weights do not fit")
     remarks: tuple[str, ...] = ()
 

@@ -117,6 +117,8 @@ def on_one_step(inputs: DecodeInputs, result: DecodeResult, context: float) -> s
             f"Projections and FFN do {short(result.projection_intensity)} FLOP for each byte of weights, and the chip can do "
             f"{short(result.ridge)}: they are bound by compute from a batch of **{short(result.critical_batch)}** at the chip's "
             f"peaks, {short(result.reached_critical_batch)} with the efficiencies assumed. "
+            "That is the threshold of the weights alone; the whole step also reads the cache, so that it turns at another batch or "
+            "never. "
         )
     return (
         f"{said}{turn}Attention does {short(result.attention_intensity)} FLOP for each byte of cache, whatever the batch: "

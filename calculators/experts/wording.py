@@ -65,9 +65,9 @@ def metrics(result: ExpertsResult) -> list[tuple[str, str, str]]:
     if result.reached_critical_batch is not None:
         found.append(
             (
-                "Compute-bound from",
+                "Experts compute-bound from",
                 counted(round(result.reached_critical_batch), "token"),
-                "Tokens in a step from which experts take longer to compute than to read, with the efficiencies assumed.",
+                "Tokens in a step from which the experts alone take longer to compute than to read, with the efficiencies assumed.",
             )
         )
     return found
@@ -79,7 +79,7 @@ def _dense_metrics(result: ExpertsResult) -> list[tuple[str, str, str]]:
         ("Step", short(result.step_ms, "ms"), "Time of the step on one instance."),
         ("Weights read", bytes_of(result.weight_bytes_per_step or 0), "In this step and in any other."),
         (
-            "Compute-bound from",
+            "Step compute-bound from",
             "never" if whole is None else counted(round(whole), "token"),
             "Tokens in a step from which its arithmetic takes longer than its reads, at this context.",
         ),
@@ -138,17 +138,18 @@ def on_threshold(result: ExpertsResult) -> str:
     said = (
         f"The experts are bound by compute from **{counted(round(result.reached_critical_batch), 'token')}** in a step with the "
         f"efficiencies assumed, {readable(round(result.critical_batch))} at the chip's peaks: the ridge times experts over "
-        "experts per token, where all are touched."
+        "experts per token, where all are touched. That is the threshold of the experts' weights alone; the whole step also has "
+        "attention, which reads the cache, and the dense weights, so that it turns at another batch or never."
     )
     if result.ranks:
         return said
     whole = result.critical_batch_whole_step
     if whole is None:
         return (
-            f"{said} The whole step never is: at this context each sequence adds more to read than to compute. Shorten the "
+            f"{said} Here it never does: at this context each sequence adds more to read than to compute. Shorten the "
             "context, or store the cache in fewer bytes."
         )
-    return f"{said} The whole step, with attention, its cache and the dense weights, is from **{counted(round(whole), 'token')}**."
+    return f"{said} It is bound by compute from **{counted(round(whole), 'token')}**."
 
 
 def on_mixtures(inputs: ExpertsInputs) -> str:

@@ -28,18 +28,29 @@ def answer(inputs: SpeculativeInputs, result: SpeculativeResult) -> str:
     best = result.optimal_draft_tokens
     if result.verdict == "pays":
         said = f"{drafts} {gives}: **{short(result.speedup)} times** as fast as plain decoding{_rates(result)}."
+        measured = result.fit_rms_tokens is not None
         if best != inputs.draft_tokens:
-            said += f" The best length is **{best}**, {short(result.optimal_speedup)} times."
+            said += f" The best {'of the measured lengths' if measured else 'length'} is "
+            said += f"**{best}**, {short(result.optimal_speedup)} times."
         else:
-            said += " No other length is better."
+            said += f" No other {'measured ' * measured}length is better."
     elif result.verdict == "other_length":
         said = (
             f"{drafts} {gives}: slower than plain decoding, {short(result.speedup)} times. Drafts of **{best}** pay, "
             f"**{short(result.optimal_speedup)} times**."
         )
     else:
-        said = f"**No draft pays here.** {drafts} {gives}: {short(result.speedup)} times plain decoding."
+        where = "here" if result.next_paying_batch is None else "at this batch"
+        said = f"**No draft pays {where}.** {drafts} {gives}: {short(result.speedup)} times plain decoding."
+        if result.next_paying_batch is not None:
+            said += f" {_window(result)[0].upper()}{_window(result)[1:]} some do."
     return f"{ICONS[result.verdict]} {said}"
+
+
+def _window(result: SpeculativeResult) -> str:
+    """Return at which larger batches a draft pays, where none does at the batch given."""
+    ends = "on" if result.break_even_batch is None else f"to {readable(result.break_even_batch - 1)}"
+    return f"from a batch of **{readable(result.next_paying_batch)}** {ends}"
 
 
 def _rates(result: SpeculativeResult) -> str:
@@ -68,16 +79,24 @@ def metrics(inputs: SpeculativeInputs, result: SpeculativeResult) -> list[tuple[
         (
             "Best draft",
             f"{best} → {short(result.optimal_speedup)}×" if best else "none",
-            "Draft length with the largest speedup, and that speedup.",
+            f"Draft length with the largest speedup{_among(result)}, and that speedup.",
         ),
         _last_metric(result),
     ]
+
+
+def _among(result: SpeculativeResult) -> str:
+    return "" if result.fit_rms_tokens is None else " among the measured ones"
 
 
 def _last_metric(result: SpeculativeResult) -> tuple[str, str, str]:
     if result.largest_batch is None and result.break_even_batch is None:
         value = "never" if result.break_even_acceptance is None else short(result.break_even_acceptance)
         return "Pays from acceptance", value, "Smallest acceptance at which a draft of this length is no slower."
+    if result.next_paying_batch is not None:
+        until = "" if result.break_even_batch is None else f", below {readable(result.break_even_batch)}"
+        said = "Sequences in a step at which some draft pays; at the batch given none does, whatever its length."
+        return "Pays from", f"batch {readable(result.next_paying_batch)}{until}", said
     value = "never" if result.break_even_batch is None else f"batch {readable(result.break_even_batch)}"
     fits = (
         ""
@@ -161,13 +180,13 @@ def on_batch(result: SpeculativeResult, spill: Spill | None) -> str:
         stops = "No draft pays at any batch."
     else:
         stops = f"From a batch of **{readable(result.break_even_batch)}** on, no draft pays, whatever its length."
+    window = "" if result.next_paying_batch is None else f" At the batch given none does; {_window(result)} some do."
     fits = result.largest_batch
     if fits is None:
-        return stops
+        return stops + window
     beyond = result.break_even_batch is None or fits < result.break_even_batch
-    return f"{stops} At this context memory holds **{counted(fits, 'sequence')}**" + (
-        ", fewer than that." if beyond else "."
-    )
+    holds = f" At this context memory holds **{counted(fits, 'sequence')}**" + (", fewer than that." if beyond else ".")
+    return stops + holds + window
 
 
 NO_BATCH = "The cost of verification is typed in, so that nothing here depends on the batch. Clear it to see that."
