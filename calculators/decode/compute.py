@@ -209,7 +209,7 @@ class LoadCurve:
 
 
 @lru_cache(maxsize=64)  # it does not depend on the rate, which is what a planner moves
-def load_curve(pool: Pool, attainment: float, points: int = 36) -> LoadCurve:
+def load_curve(pool: Pool, attainment: float, points: int = 60) -> LoadCurve:
     """Return TPOT and batch against the rate; the points stand closer together where the curves bend upwards."""
     even = np.linspace(0.002, 0.8, points // 2, endpoint=False)
     rates = pool.capacity * np.concatenate([even, 1 - np.geomspace(0.2, 0.01, points - len(even))])
