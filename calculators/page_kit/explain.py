@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow.pandas_compat  # noqa: F401 - what the first table would import, in whichever session's thread draws it
 import streamlit as st
 
 from calculators.facts import Fact, ShownFormula
