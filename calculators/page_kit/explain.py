@@ -10,7 +10,6 @@ import pyarrow.pandas_compat  # noqa: F401 - what the first table would import, 
 import streamlit as st
 
 from calculators.facts import Fact, ShownFormula
-from calculators.outputs import readable
 from formulas.closed_form import ClosedForm
 
 
@@ -80,9 +79,13 @@ def _column(title: str, values: Sequence[Any], digits: int, width: int | None) -
     floats = [value for value in values if isinstance(value, float)]
     if not floats:
         return st.column_config.Column(width=width, help=title if width else None)
-    whole = all(value.is_integer() for value in floats)
-    shown = "%.15g" if whole else f"%.{digits}g"
+    shown = _shown(floats, digits)
     return st.column_config.NumberColumn(format=shown, width=width, help=title if width else None)
+
+
+def _shown(figures: Sequence[float | None], digits: int) -> str:
+    whole = all(figure is None or figure.is_integer() for figure in figures)
+    return "%.15g" if whole else f"%.{digits}g"
 
 
 def _widths(columns: Mapping[str, Sequence[Any]], digits: int) -> list[int | None]:
@@ -94,11 +97,12 @@ def _widths(columns: Mapping[str, Sequence[Any]], digits: int) -> list[int | Non
     ]
     if sum(map(max, titles, cells)) <= TABLE_WIDTH:
         return [None] * len(titles)
-    for longest in range(int(max(titles)), int(_NARROWEST), -1):  # the longest titles give way first
-        widths = [max(min(title, longest), cell) for title, cell in zip(titles, cells, strict=True)]
-        if sum(widths) <= TABLE_WIDTH:
-            break
-    return [int(width) for width in widths]
+    longest = max(titles)
+    while True:  # the longest titles give way first
+        widths = [int(max(min(title, longest), cell)) for title, cell in zip(titles, cells, strict=True)]
+        if sum(widths) <= TABLE_WIDTH or longest <= _NARROWEST:
+            return [*widths]
+        longest -= 1
 
 
 def _pixels(characters: int) -> float:
@@ -106,7 +110,7 @@ def _pixels(characters: int) -> float:
 
 
 def _text(value: Any, digits: int) -> str:
-    return readable(value, digits).replace(",", "") if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def show_sources(facts: Iterable[Fact]) -> None:
