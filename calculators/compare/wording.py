@@ -56,7 +56,7 @@ def basis(inputs: CompareInputs) -> str:
         else f"a mixed step reaches {100 * inputs.mixed_efficiency:g} % of the arithmetic rate"
     )
     return (
-        "Approximations of each way at prompts of one length; requests are spread over the instances at random, and both targets are "
+        "Approximations of each way; requests are spread over the instances at random, and both targets are "
         "taken as met independently. Against the event simulation goodputs were within 4 %, but those of chunks up to 26 % too high where "
         "the TTFT target is hardly more than the prompt's own time. "
         f"Step times by the set *{inputs.assumptions}*: {mixed}. The answer hangs on that: see *Mixed steps*."

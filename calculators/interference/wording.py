@@ -87,9 +87,9 @@ def metrics(inputs: InterferenceInputs, result: InterferenceResult) -> list[tupl
 def basis(inputs: InterferenceInputs) -> str:
     """Return in a sentence what the answer rests on, and how far it can be trusted."""
     return (
-        "Approximations, held against the event simulation for prompts and outputs of one length. Up to half of the prompts' "
+        "Approximations, held against the event simulation. For prompts and outputs of one length, up to half of the prompts' "
         "capacity: prefill first within 1 % for means and 2 % for P90, chunked within 3 % for means and 8 % for P90, disaggregated "
-        "within 1 %; near saturation prefill first is up to 10 % too high. Outputs of a few tokens put all up to 7 % off, prompts of "
+        "within 1 %; for lengths that spread and for bursts see docs/accuracy.md. Near saturation prefill first is up to 10 % too high. Outputs of a few tokens put all up to 7 % off, prompts of "
         "many thousand tokens and busy links tens of percent: check by simulation. Targets are taken as met independently. "
         "Disaggregated has one instance of each kind, so twice the accelerators: *Same accelerators* compares like with like. "
         f"Step times by the set *{inputs.assumptions}*, in which a mixed step loses no efficiency."

@@ -67,12 +67,17 @@ def metrics(inputs: PoolsInputs, result: PoolsResult) -> list[tuple[str, str, st
     ]
 
 
+def _queue(inputs: PoolsInputs) -> str:
+    """Return the kind of queue that prompts make, in Kendall's notation."""
+    return f"{'M' if inputs.arrival_scv == 1 else 'G'}/{'G' if inputs.prompt_cv else 'D'}/1"
+
+
 def basis(inputs: PoolsInputs, result: PoolsResult) -> str:
     """Return in a sentence what the answer rests on, and how far it can be trusted."""
     computed = [
         f"{short(value)} {name}"
         for typed, value, name in (
-            (inputs.prefill_goodput, result.prefill_goodput, "of a prefill instance (M/D/1 on TTFT)"),
+            (inputs.prefill_goodput, result.prefill_goodput, f"of a prefill instance ({_queue(inputs)} on TTFT)"),
             (inputs.decode_goodput, result.decode_goodput, "of a decode instance (product form on TPOT)"),
             (inputs.colocated_goodput, result.colocated_goodput, "of a colocated one (prompts first)"),
         )
