@@ -32,7 +32,13 @@ ROOMS: tuple[Room, ...] = (
     experts.ROOM,
     hardware.ROOM,
 )
-"""Every page, in the order of the navigation; the first is the front page."""
+"""Every page; the first is the front page."""
+
+SECTIONS: dict[str, tuple[Room, ...]] = {
+    section: tuple(room for room in ROOMS if room.section == section)
+    for section in dict.fromkeys(room.section for room in ROOMS)
+}
+"""The pages of each drop-down of the navigation, in the same order; under an empty name those in front of them."""
 
 CALCULATORS: dict[str, Calculator] = {room.name: room for room in ROOMS if isinstance(room, Calculator)}
 """Every calculator by name, in the same order."""

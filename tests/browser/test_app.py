@@ -42,6 +42,28 @@ def test_every_page_loads_without_a_complaint(new_app, room, screen):
     assert quiet(app) == []
 
 
+@pytest.mark.parametrize("width", [1400, 1000])
+def test_every_page_is_at_most_one_drop_down_away(new_app, width):
+    app = new_app(viewport={"width": width, "height": 900})
+    app.open()
+    bar = app.page.get_by_test_id("stTopNav")
+    assert bar.get_by_test_id("stTopNavSection").all_inner_texts() == [name for name in catalog.SECTIONS if name]
+    assert bar.get_by_role("link").count() == len(catalog.SECTIONS[""])
+    for room in catalog.ROOMS[::-1]:
+        app.go(room.title)
+        assert urlsplit(app.page.url).path == f"/{room.path}"
+
+
+def test_on_a_phone_the_pages_stand_in_the_sidebar_under_their_sections(new_app):
+    app = new_app(viewport={"width": 420, "height": 900})
+    app.page.goto(app.address)
+    app.page.get_by_role("heading", level=1).wait_for()
+    app.settle()
+    app.page.get_by_test_id("stExpandSidebarButton").click()
+    sidebar = app.page.get_by_test_id("stSidebarNav")
+    assert sidebar.get_by_role("link").count() == len(catalog.ROOMS)
+
+
 def test_only_this_server_is_asked_for_anything(app):
     asked = set()
     app.page.on("request", lambda request: asked.add(urlsplit(request.url).hostname))
