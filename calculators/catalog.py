@@ -45,5 +45,5 @@ CALCULATORS: dict[str, Calculator] = {room.name: room for room in ROOMS if isins
 
 
 def room_at(path: str) -> Room:
-    """Return the room at a path of the app."""
-    return next(room for room in ROOMS if room.path == path)
+    """Return the room at a path of the app: its name, or nothing for the front page."""
+    return next(room for room in ROOMS if path in (room.path, room.name))

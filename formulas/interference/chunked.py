@@ -222,11 +222,11 @@ def _load(rate: float, prompt_tokens: float, mixed_time: MixedTime, batch: float
 def _token_times(steps: Stretched, chain: Backlog, lengths_cv2: float) -> TokenTimes:
     """Law of the time per output token: of each length, a delay busy period with the excess of the mixed steps."""
     rest, alike = 1 - steps.rate * steps.interruption_s, steps.prompts.alike
-    noise = chain.fluctuation(np.array([steps.tokens]))[0][0]
-    noise_s = float(np.sqrt(noise * rest**2 / steps.batch))
     shares, lengths = lengths_in_bins(steps.tokens, lengths_cv2)
+    noise, startups = chain.fluctuation(np.append(lengths, steps.tokens))
+    noise_s = float(np.sqrt(noise[-1] * rest**2 / steps.batch))
     # Of long prompts among short ones the chain leaves too much behind, as all of its own are long.
-    startups = chain.fluctuation(lengths)[1] * steps.prompts.arrivals / steps.prompts.alike
+    startups = startups[:-1] * steps.prompts.arrivals / steps.prompts.alike
     times = []
     for m, startup in zip(lengths.tolist(), startups.tolist(), strict=True):
         work = m * steps.step_s

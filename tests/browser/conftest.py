@@ -140,6 +140,23 @@ class App:
     def field(self, label):
         return self.page.get_by_test_id("stSidebar").get_by_label(label, exact=True)
 
+    def unfold(self, label):
+        """Open the group of the sidebar that holds a field."""
+        field = self.field(label)
+        if not field.is_visible():
+            inside = self.page.get_by_label(label, exact=True)
+            self.page.get_by_test_id("stExpander").filter(has=inside).locator("summary").click()
+            field.wait_for()
+        return field
+
+    def choose(self, label, option):
+        field = self.unfold(label)
+        field.click()
+        field.fill(option)
+        with self.rerun():
+            self.page.get_by_test_id("stSelectboxVirtualDropdown").get_by_text(option, exact=True).click()
+        return self
+
     def set(self, label, value):
         with self.rerun():
             self.field(label).fill(str(value))
