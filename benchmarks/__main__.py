@@ -7,19 +7,20 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
-from benchmarks import accuracy, browser, numerics, report, sessions
+from benchmarks import accuracy, browser, goodput, numerics, report, sessions
 from run import find_browser
 
 BENCHMARKS = (
     numerics.SWEEP,
     numerics.SIMULATION,
     accuracy.ACCURACY,
+    goodput.GOODPUT,
     sessions.SCRIPT,
     browser.MOVE,
     browser.START,
     sessions.LOAD,
 )
-ON_DEMAND = (sessions.LOAD,)
+ON_DEMAND = (goodput.GOODPUT, sessions.LOAD)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -33,7 +34,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--load", action="store_true", help=f"also {sessions.PEOPLE} people at once, on this machine")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     asked = parser.parse_args(words)
-    wanted = asked.only or [each.name for each in BENCHMARKS if asked.load or each not in ON_DEMAND]
+    on_demand = [each.name for each in ON_DEMAND if not (each is sessions.LOAD and asked.load)]
+    wanted = asked.only or [each.name for each in BENCHMARKS if each.name not in on_demand]
     rows: list[report.Row] = []
     with contextlib.redirect_stdout(sys.stderr):
         machine = report.machine(find_browser())

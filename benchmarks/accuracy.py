@@ -39,6 +39,8 @@ DECODE = {
 SERVING = {
     "8B on H100, 512 in, 64 out, budget 512": InterferenceInputs(),
     "the same, budget 2,048": InterferenceInputs(chunk_tokens=2048),
+    "8B, 512 in, 64 out, budget 512, lengths spread by 1": InterferenceInputs(prompt_cv=1, output_cv=1),
+    "the same, gaps spread by 2": InterferenceInputs(prompt_cv=1, output_cv=1, arrival_scv=4),
     "8B on H100, 2,000 in, 200 out, budget 512": InterferenceInputs(prompt_tokens=2000, output_tokens=200),
     "70B on 4 H100, 512 in, 256 out, budget 1,024": InterferenceInputs(
         model="llama-3.1-70b", tp=4, output_tokens=256, chunk_tokens=1024

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
+from benchmarks.report import Benchmark, Figure, Goal
 from calculators.compare import search
 from calculators.compare.check import Bench
 from calculators.compare.compute import fleets_of
@@ -105,6 +106,32 @@ def summary(found: list[Row]) -> str:
             lines.append(f"| {way} | {spread} | {len(mine)} | {statistics.median(off):.1f} | {worst:+.1f} |")
     return "\n".join(lines)
 
+
+def measure(quick: bool) -> list[Figure]:
+    """Return the worst error of each kind of way for each kind of traffic, without its sign."""
+    found = list(rows(quick))
+    figures = []
+    for ways, spread in KINDS:
+        off = {abs(row.off): row for row in found if row.way in ways and row.spread == spread and row.off is not None}
+        worst = off[max(off)]
+        remark = f"worst of {len(off)}: {worst.way}, {worst.scenario}, {worst.off:+.1f} %"
+        figures.append(Figure(max(off), remark))
+    return figures
+
+
+APART, TOGETHER = ("disaggregated",), ("prefill_first", "chunked")
+KINDS = ((APART, "fixed"), (APART, "log-normal"), (TOGETHER, "fixed"), (TOGETHER, "log-normal"))
+
+GOODPUT = Benchmark(
+    "goodput",
+    (
+        Goal("goodput against the event simulation: disaggregated, equal lengths, worst", "%", 5),
+        Goal("the same, log-normal lengths", "%", 10),
+        Goal("prefill first and chunked, equal lengths, worst", "%", 10),
+        Goal("the same, log-normal lengths", "%", 15),
+    ),
+    measure,
+)
 
 if __name__ == "__main__":
     results = []

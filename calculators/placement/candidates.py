@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 import hardware_db
 from calculators.degrees import pipeline_degrees, tensor_obstacles
 from calculators.inputs import part_of
@@ -20,6 +22,7 @@ from calculators.placement.cluster import SearchInputs, hops_s, kv_route
 from calculators.placement.goodput import DecodePipeline, PrefillPipeline
 from calculators.placement.step_times import RoundTable, StepTimes
 from formulas import kv_cache as kv_forms
+from formulas.queueing.service import LognormalLengths, ServiceLaw, service_law
 
 Side = Literal["prefill", "decode"]
 SIDES: tuple[Side, ...] = ("prefill", "decode")
@@ -156,12 +159,18 @@ class Evaluator:
         """Return the prefill instance of a shape."""
         stages_s = self.times.prefill_s(self.inputs, shape.tp, shape.pp)
         hops = hops_s(self.inputs, shape.boundaries, self.inputs.prompt_tokens)
-        return PrefillPipeline(float(stages_s.max()), float(stages_s.sum()) + hops)
+        relative = None if not self.inputs.prompt_cv else self._relative(shape.tp)
+        return PrefillPipeline(float(stages_s.max()), float(stages_s.sum()) + hops, relative, self.inputs.arrival_scv)
+
+    def _relative(self, tp: int) -> ServiceLaw:
+        lengths = LognormalLengths(float(self.inputs.prompt_tokens), self.inputs.prompt_cv)
+        return service_law(lengths, lambda tokens: self.times.relative_s(self.inputs, tp, np.asarray(tokens, float)))
 
     def decode_pipeline(self, shape: Shape, slots: int | None) -> DecodePipeline:
         """Return the decode instance of a shape."""
         table = RoundTable(self.times, self.inputs, shape.tp, shape.pp, self.decode_hops_s(shape))
-        return DecodePipeline(table, self.inputs.steps, slots, self.inputs.output_cv**2)
+        spread = self.inputs.output_cv**2, self.inputs.arrival_scv
+        return DecodePipeline(table, self.inputs.steps, slots, *spread)
 
     def decode_hops_s(self, shape: Shape) -> float:
         """Return the time [s] of all hops of a token; the last stage hands it back to the first."""

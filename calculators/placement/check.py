@@ -16,12 +16,12 @@ from calculators.outputs import output
 from calculators.placement.candidates import SIDES, Candidate, Evaluator, Shape, Side
 from calculators.placement.cluster import PlacementInputs, SearchInputs
 from calculators.placement.search import Unit, evaluator_of, search
-from calculators.simulation import output_lengths
+from calculators.simulation import output_lengths, workload_of
 from calculators.step_load import StepContents, step_load
 from formulas import step_time as step
 from formulas.closed_form import DomainError
 from formulas.montecarlo.pipelined_decode import StageTime, simulate_pipelined_decode
-from formulas.montecarlo.serving import Lengths, poisson_workload
+from formulas.montecarlo.serving import Lengths, gamma_workload
 from formulas.montecarlo.tandem import simulate_tandem
 
 Array = NDArray[np.float64]
@@ -193,8 +193,11 @@ def _prefill_meets(inputs: PlacementInputs, evaluator: Evaluator, candidate: Can
     shape = Shape(candidate.tp, candidate.pp, candidate.nodes)
     stages_s = evaluator.times.prefill_s(evaluator.inputs, shape.tp, shape.pp)[:, np.newaxis]
     hops = evaluator.prefill_pipeline(shape).latency_s - float(stages_s.sum())
-    requests = min(inputs.customers, 10 * MOST_REQUESTS)
-    gaps = np.random.default_rng(inputs.seed).standard_exponential(requests)
+    workload = workload_of(inputs, 1.0, min(inputs.customers, 10 * MOST_REQUESTS))
+    requests, gaps = len(workload), np.diff(workload.arrivals, prepend=0.0)
+    if inputs.prompt_cv:
+        lengths = workload.prompt_tokens.astype(float)
+        stages_s = stages_s * evaluator.times.relative_s(evaluator.inputs, shape.tp, lengths)
 
     def share(rate: float) -> float:
         times = simulate_tandem(gaps / rate, stages_s) + hops
@@ -213,7 +216,9 @@ def _decode_meets(inputs: PlacementInputs, evaluator: Evaluator, candidate: Cand
     requests = min(inputs.customers, max(MOST_REQUESTS, int(STAYS * inside)))
 
     def share(rate: float) -> float:
-        workload = poisson_workload(rate, requests, Lengths(inputs.prompt_context), outputs, inputs.seed)
+        workload = gamma_workload(
+            rate, requests, Lengths(inputs.prompt_context), outputs, inputs.seed, inputs.arrival_scv
+        )
         done = simulate_pipelined_decode(workload, stages, hops, candidate.slots)
         times = (done - workload.arrivals) / np.maximum(workload.output_tokens - 1, 1)
         kept = slice(requests // 5, requests - requests // 20)

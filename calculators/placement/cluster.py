@@ -11,12 +11,14 @@ from calculators.inputs import choice, integer, part_of, same_as
 from calculators.kv_transfer import Route, TransferInputs, route_of
 from calculators.scenario import (
     Assumptions,
+    Burstiness,
     Hardware,
     Interconnect,
     KvLink,
     Memory,
     Output,
     Prompt,
+    PromptSpread,
     ServiceLevels,
     Simulation,
 )
@@ -64,7 +66,19 @@ class Cluster:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchInputs(Cluster, ServiceLevels, Assumptions, KvLink, Memory, Interconnect, Hardware, Output, Prompt):
+class SearchInputs(
+    Cluster,
+    ServiceLevels,
+    Assumptions,
+    KvLink,
+    Memory,
+    Interconnect,
+    Hardware,
+    Burstiness,
+    Output,
+    PromptSpread,
+    Prompt,
+):
     """What the goodput of every configuration depends on."""
 
     output_cv: float = same_as(PoolInputs, "output_cv")

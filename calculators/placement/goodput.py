@@ -1,7 +1,9 @@
-"""The largest rate of one instance in target: of prefill by M/D/1 in a pipeline, of decoding by the product form.
+"""The largest rate of one instance in target: of prefill by a queue in a pipeline, of decoding by the product form.
 
-Prefill is exact for equal prompts: a prompt waits for the slowest stage alone, as in M/D/1, and then passes all stages and
-hops. Decoding takes the whole pipeline as one pool whose step is a round (:mod:`formulas.decode_pool.pipeline`).
+Prefill is exact for equal prompts at random times: a prompt waits for the slowest stage alone, as in M/D/1, and then passes
+all stages and hops. Prompts that spread wait there as in M/G/1, or behind gamma arrivals; what they wait in later stages is
+left out, so that one stage is exact and several are too kind. Decoding takes the whole pipeline as one pool whose step is a
+round (:mod:`formulas.decode_pool.pipeline`).
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ from scipy.optimize import brentq
 
 from formulas import decode_pool as forms
 from formulas.closed_form import DomainError
+from formulas.interference import Prompts
 from formulas.queueing import md1
+from formulas.queueing.mg1_distribution import delay_survival
+from formulas.queueing.service import ServiceLaw, equal_service, scaled
 
 Array = NDArray[np.float64]
 
@@ -25,26 +30,72 @@ PRECISION = 5e-4
 SHOULDERS = (0.99, 0.9)
 """Shares of that rate at which the search looks next where memory cuts the batch."""
 
+LEAST_LOAD = 1e-4
+"""Share of the capacity at which prompts that miss their target do so alone."""
+
 NEAREST = 0.9999
 """Share of the capacity beyond which no goodput is sought."""
 
 
 @dataclass(frozen=True)
 class PrefillPipeline:
-    """One prefill instance: the time of its slowest stage, and of a prompt alone through all stages and hops [s]."""
+    """One prefill instance.
+
+    Attributes
+    ----------
+    bottleneck_s, latency_s
+        Time of its slowest stage, and of a prompt alone through all stages and hops, of a prompt of mean length [s].
+    relative
+        Distribution of the time of a prompt over that of one of mean length; ``None`` where all are equal.
+    arrival_scv
+        Squared coefficient of variation of the gaps between arrivals.
+    """
 
     bottleneck_s: float
     latency_s: float
+    relative: ServiceLaw | None = None
+    arrival_scv: float = 1.0
 
     def goodput(self, ttft_slo_s: float, level: float) -> float | None:
         """Return the largest rate [requests/s] at which a share ``level`` of first tokens is in time."""
+        if not self._is_even:
+            return self._uneven_goodput(ttft_slo_s, level)
         wait_limit = (ttft_slo_s - self.latency_s) / self.bottleneck_s
         if wait_limit < 0:
             return None
         return float(md1.max_utilization(wait_limit, level)) / self.bottleneck_s
 
+    @property
+    def _is_even(self) -> bool:
+        return self.relative is None and self.arrival_scv == 1
+
+    def _uneven_goodput(self, ttft_slo_s: float, level: float) -> float | None:
+        capacity = 1 / (self.bottleneck_s * (1.0 if self.relative is None else self.relative.mean))
+        low, high = LEAST_LOAD * capacity, NEAREST * capacity
+        if self.share_within(ttft_slo_s, low) < level:
+            return None
+        if self.share_within(ttft_slo_s, high) >= level:
+            return high
+        return float(
+            brentq(lambda rate: self.share_within(ttft_slo_s, rate) - level, low, high, xtol=PRECISION * capacity)
+        )
+
+    def _uneven_share(self, ttft_slo_s: float, rate: float) -> float:
+        """Return the share in time: the wait at the slowest stage, then all stages for the prompt's own length."""
+        relative = self.relative or equal_service(1.0)
+        slowest = scaled(relative, self.bottleneck_s)
+        if rate * slowest.mean >= 1:
+            return 0.0
+        if self.arrival_scv == 1:
+            own = scaled(relative, self.latency_s)
+            return 1 - float(delay_survival(max(ttft_slo_s, 0.0), rate, slowest, own))
+        after_s = self.latency_s - self.bottleneck_s  # at its mean: of gamma arrivals one service has a law
+        return float(Prompts(rate, slowest, self.arrival_scv).finished_within(ttft_slo_s - after_s))
+
     def share_within(self, ttft_slo_s: float, rate: float) -> float:
         """Return the share of first tokens that are in time at a rate [requests/s]; 0 where it does not keep up."""
+        if not self._is_even:
+            return self._uneven_share(ttft_slo_s, rate)
         wait_limit = (ttft_slo_s - self.latency_s) / self.bottleneck_s
         utilization = rate * self.bottleneck_s
         if wait_limit < 0 or utilization >= 1:
@@ -66,12 +117,15 @@ class DecodePipeline:
         Most sequences in memory, all stages together; ``None`` where they keep no cache.
     lengths_cv2
         Squared coefficient of variation of the output lengths.
+    arrival_scv
+        Squared coefficient of variation of the gaps between arrivals.
     """
 
     round_s: Callable[[Array], Array]
     steps: int
     slots: int | None
     lengths_cv2: float
+    arrival_scv: float = 1.0
 
     @property
     def alone_s(self) -> float:
@@ -98,7 +152,7 @@ class DecodePipeline:
             try:
                 law = self.law(rate, states[0])
                 states[0] = law.pi.size - 1
-                return 1 / tpot_slo_s - 1 / float(law.tpot_from_arrival(level, self.lengths_cv2))
+                return 1 / tpot_slo_s - 1 / float(self._times(law).quantile(level))
             except DomainError:  # so close to the capacity that nobody would run it there
                 return 1 / tpot_slo_s
 
@@ -114,6 +168,9 @@ class DecodePipeline:
     def share_within(self, tpot_slo_s: float, rate: float) -> float:
         """Return the share of the requests that are in time at a rate [requests/s]; 0 where it does not keep up."""
         try:
-            return float(self.law(rate).share_within(tpot_slo_s, self.lengths_cv2))
+            return float(self._times(self.law(rate)).share_within(tpot_slo_s))
         except DomainError:
             return 0.0
+
+    def _times(self, law: forms.PoolLaw) -> forms.BunchedTimes:
+        return forms.BunchedTimes(law, self.lengths_cv2, self.arrival_scv)

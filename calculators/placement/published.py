@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,9 +75,15 @@ class FittedTimes:
 
     def prefill_s(self, inputs: SearchInputs, tp: int, pp: int) -> Array:
         """Time [s] of one prompt in each stage."""
+        return np.full(pp, 1e-3 * (self._whole_ms(tp, inputs.prompt_tokens) / pp + pp))
+
+    def relative_s(self, inputs: SearchInputs, tp: int, tokens: Array) -> Array:
+        """Time of prompts of so many tokens over that of one of mean length []."""
+        return np.asarray(self._whole_ms(tp, tokens) / self._whole_ms(tp, inputs.prompt_tokens))
+
+    def _whole_ms(self, tp: int, tokens: Any) -> Any:
         fixed, token, square = FITS[self.model][tp].prefill
-        whole_ms = fixed + token * inputs.prompt_tokens + square * inputs.prompt_tokens**2
-        return np.full(pp, 1e-3 * (whole_ms / pp + pp))
+        return fixed + token * tokens + square * tokens**2
 
     def decode_s(self, inputs: SearchInputs, tp: int, pp: int, batch: Array, context_tokens: float) -> Array:  # noqa: ARG002
         """Time [s] of one step in each stage; where the second fit falls below the first one's end, that end is kept."""

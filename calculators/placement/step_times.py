@@ -13,7 +13,7 @@ import hardware_db
 from calculators.inputs import part_of
 from calculators.machine import MachineInputs, machine_of
 from calculators.placement.cluster import SearchInputs
-from calculators.service_time import PrefillInputs, stage_times_ms
+from calculators.service_time import PrefillInputs, prefill_times_ms, stage_times_ms
 from calculators.step_load import StepContents, step_load
 from formulas import step_time as step
 from formulas.decode_pool import micro_batch, round_times
@@ -32,6 +32,9 @@ class StepTimes(Protocol):
     def prefill_s(self, inputs: SearchInputs, tp: int, pp: int) -> Array:
         """Time [s] of one prompt in each stage."""
 
+    def relative_s(self, inputs: SearchInputs, tp: int, tokens: Array) -> Array:
+        """Time of prompts of so many tokens over that of one of mean length, in every stage alike []."""
+
     def decode_s(self, inputs: SearchInputs, tp: int, pp: int, batch: Array, context_tokens: float) -> Array:
         """Time [s] of one step in each stage, along the first axis, for micro-batches of so many sequences."""
 
@@ -47,6 +50,11 @@ class ModelledTimes:
     def prefill_s(self, inputs: SearchInputs, tp: int, pp: int) -> Array:
         """Time [s] of one prompt in each stage."""
         return 1e-3 * np.array(stage_times_ms(part_of(PrefillInputs, inputs, tp=tp, service_ms=None), pp))
+
+    def relative_s(self, inputs: SearchInputs, tp: int, tokens: Array) -> Array:
+        """Time of prompts of so many tokens over that of one of mean length []."""
+        one = part_of(PrefillInputs, inputs, tp=tp, service_ms=None)
+        return np.asarray(prefill_times_ms(one, tokens) / prefill_times_ms(one, inputs.prompt_tokens))
 
     def decode_s(self, inputs: SearchInputs, tp: int, pp: int, batch: Array, context_tokens: float) -> Array:
         """Time [s] of one step in each stage: stages that are alike are computed once."""

@@ -8,7 +8,7 @@ are sums over both. What the queue needs is the transform of the residual servic
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -250,6 +250,22 @@ def equal_service(time: float) -> ServiceLaw:
     0.0025
     """
     return service_law(ListedLengths(1.0), lambda length: time * length)
+
+
+def scaled(law: ServiceLaw, factor: float) -> ServiceLaw:
+    """Law of service times that are all so many times as long [].
+
+    Examples
+    --------
+    >>> scaled(equal_service(0.05), 2.0).mean
+    0.1
+    """
+    parts = tuple(replace(part, service_time=_times(part.service_time, factor)) for part in law.parts)
+    return ServiceLaw(parts, factor * law.values, law.weights, factor * law.atoms, law.shares)
+
+
+def _times(service_time: TimeOfLength, factor: float) -> TimeOfLength:
+    return lambda length: factor * np.asarray(service_time(length), float)
 
 
 def mixed_service(laws: Any, shares: Any) -> ServiceLaw:
