@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -159,12 +160,11 @@ class Evaluator:
         """Return the prefill instance of a shape."""
         stages_s = self.times.prefill_s(self.inputs, shape.tp, shape.pp)
         hops = hops_s(self.inputs, shape.boundaries, self.inputs.prompt_tokens)
-        relative = None if not self.inputs.prompt_cv else self._relative(shape.tp)
-        return PrefillPipeline(float(stages_s.max()), float(stages_s.sum()) + hops, relative, self.inputs.arrival_scv)
+        relative = self._relative(shape.tp) if self.inputs.prompt_cv else None
+        return PrefillPipeline(tuple(stages_s.tolist()), hops, relative, self.inputs.arrival_scv)
 
     def _relative(self, tp: int) -> ServiceLaw:
-        lengths = LognormalLengths(float(self.inputs.prompt_tokens), self.inputs.prompt_cv)
-        return service_law(lengths, lambda tokens: self.times.relative_s(self.inputs, tp, np.asarray(tokens, float)))
+        return _relative_law(self.times, self.inputs, tp)
 
     def decode_pipeline(self, shape: Shape, slots: int | None) -> DecodePipeline:
         """Return the decode instance of a shape."""
@@ -207,6 +207,8 @@ class Evaluator:
             )
             return _refused("prefill", shape, "time", (late,), slots, 1e3 * pipeline.latency_s)
         notes = _uneven(inputs, shape)
+        if pipeline.is_simulated:
+            notes = (*notes, "simulated, as prompts that spread wait in every stage anew")
         if inputs.steps and goodput > self.hand_off.max_rate:
             notes = (
                 *notes,
@@ -226,6 +228,12 @@ class Evaluator:
                 late += f", and the hand-off adds {short(moved)} ms to each"
             return _refused("decode", shape, "time", (late,), slots, alone_ms)
         return _allowed("decode", shape, slots, _uneven(inputs, shape), alone_ms, goodput)
+
+
+@lru_cache(maxsize=64)  # all pipelines of a degree share it, and what is drawn from it
+def _relative_law(times: StepTimes, inputs: SearchInputs, tp: int) -> ServiceLaw:
+    lengths = LognormalLengths(float(inputs.prompt_tokens), inputs.prompt_cv)
+    return service_law(lengths, lambda tokens: times.relative_s(inputs, tp, np.asarray(tokens, float)))
 
 
 def _uneven(inputs: SearchInputs, shape: Shape) -> tuple[str, ...]:

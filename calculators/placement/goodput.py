@@ -1,15 +1,16 @@
 """The largest rate of one instance in target: of prefill by a queue in a pipeline, of decoding by the product form.
 
-Prefill is exact for equal prompts at random times: a prompt waits for the slowest stage alone, as in M/D/1, and then passes
-all stages and hops. Prompts that spread wait there as in M/G/1, or behind gamma arrivals; what they wait in later stages is
-left out, so that one stage is exact and several are too kind. Decoding takes the whole pipeline as one pool whose step is a
-round (:mod:`formulas.decode_pool.pipeline`).
+Prefill is exact for equal prompts: a prompt waits for the slowest stage alone, as in M/D/1 or behind gamma arrivals, and then
+passes all stages and hops. Prompts that spread wait in one stage as in M/G/1, exactly too. In several they wait for one another
+again and again, for which there is no closed form: there the pipeline is simulated, the same prompts at every rate. Decoding
+takes the whole pipeline as one pool whose step is a round (:mod:`formulas.decode_pool.pipeline`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,9 @@ from scipy.optimize import brentq
 from formulas import decode_pool as forms
 from formulas.closed_form import DomainError
 from formulas.interference import Prompts
+from formulas.montecarlo.arrivals import gamma_gaps
+from formulas.montecarlo.tandem import simulate_tandem
 from formulas.queueing import md1
-from formulas.queueing.mg1_distribution import delay_survival
 from formulas.queueing.service import ServiceLaw, equal_service, scaled
 
 Array = NDArray[np.float64]
@@ -29,6 +31,9 @@ PRECISION = 5e-4
 
 SHOULDERS = (0.99, 0.9)
 """Shares of that rate at which the search looks next where memory cuts the batch."""
+
+SIMULATED, WARM_UP, SEED = 60_000, 4_000, 1
+"""Prompts of a simulated pipeline, of which the first are left out, and the seed that draws them."""
 
 LEAST_LOAD = 1e-4
 """Share of the capacity at which prompts that miss their target do so alone."""
@@ -43,18 +48,35 @@ class PrefillPipeline:
 
     Attributes
     ----------
-    bottleneck_s, latency_s
-        Time of its slowest stage, and of a prompt alone through all stages and hops, of a prompt of mean length [s].
+    stages_s
+        Time of each stage, of a prompt of mean length [s].
+    hops_s
+        Time of all hops from one to the next [s].
     relative
         Distribution of the time of a prompt over that of one of mean length; ``None`` where all are equal.
     arrival_scv
         Squared coefficient of variation of the gaps between arrivals.
     """
 
-    bottleneck_s: float
-    latency_s: float
+    stages_s: tuple[float, ...]
+    hops_s: float = 0.0
     relative: ServiceLaw | None = None
     arrival_scv: float = 1.0
+
+    @property
+    def bottleneck_s(self) -> float:
+        """Time of the slowest stage [s]."""
+        return max(self.stages_s)
+
+    @property
+    def latency_s(self) -> float:
+        """Time of a prompt alone through all stages and hops [s]."""
+        return sum(self.stages_s) + self.hops_s
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether there is no closed form for what prompts wait."""
+        return self.relative is not None and len(self.stages_s) > 1
 
     def goodput(self, ttft_slo_s: float, level: float) -> float | None:
         """Return the largest rate [requests/s] at which a share ``level`` of first tokens is in time."""
@@ -81,15 +103,16 @@ class PrefillPipeline:
         )
 
     def _uneven_share(self, ttft_slo_s: float, rate: float) -> float:
-        """Return the share in time: the wait at the slowest stage, then all stages for the prompt's own length."""
+        """Return the share in time: the wait at the slowest stage, and all stages after it."""
         relative = self.relative or equal_service(1.0)
         slowest = scaled(relative, self.bottleneck_s)
         if rate * slowest.mean >= 1:
             return 0.0
-        if self.arrival_scv == 1:
-            own = scaled(relative, self.latency_s)
-            return 1 - float(delay_survival(max(ttft_slo_s, 0.0), rate, slowest, own))
-        after_s = self.latency_s - self.bottleneck_s  # at its mean: of gamma arrivals one service has a law
+        if self.is_simulated:
+            gaps, lengths = _drawn(relative, self.arrival_scv)
+            times = simulate_tandem(gaps / rate, np.outer(self.stages_s, lengths)) + self.hops_s
+            return float((times[WARM_UP:] <= ttft_slo_s).mean())
+        after_s = self.latency_s - self.bottleneck_s
         return float(Prompts(rate, slowest, self.arrival_scv).finished_within(ttft_slo_s - after_s))
 
     def share_within(self, ttft_slo_s: float, rate: float) -> float:
@@ -101,6 +124,14 @@ class PrefillPipeline:
         if wait_limit < 0 or utilization >= 1:
             return 0.0
         return 1 - float(md1.wait_survival(np.array([wait_limit]), np.array([utilization]))[0])
+
+
+@lru_cache(maxsize=16)
+def _drawn(relative: ServiceLaw, arrival_scv: float) -> tuple[Array, Array]:
+    """Return gaps between prompts at one a second, and their times over that of one of mean length."""
+    arrivals, lengths = (np.random.default_rng([SEED, stream]) for stream in range(2))
+    shape = 1 / arrival_scv if arrival_scv else np.inf
+    return gamma_gaps(1.0, shape, SIMULATED, arrivals), relative.draw(SIMULATED, lengths)
 
 
 @dataclass(frozen=True)

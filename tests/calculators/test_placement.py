@@ -19,14 +19,17 @@ from calculators.placement.check import check, largest_rate, rank_correlation, r
 from calculators.placement.cluster import PlacementInputs, SearchInputs, hops_s
 from calculators.placement.compute import compute
 from calculators.placement.explanation import facts, formulas
-from calculators.placement.search import best_unit, search
+from calculators.placement.goodput import PrefillPipeline
+from calculators.placement.search import best_unit, evaluator_of, search
 from calculators.placement.step_times import ModelledTimes
 from calculators.service_time import PrefillInputs, stage_times_ms
 from calculators.ttft.compute import TtftInputs
 from calculators.ttft.compute import compute as ttft
+from formulas.interference.prompts import max_rate
 from formulas.montecarlo.serving import Lengths
 from formulas.montecarlo.tandem import simulate_tandem
 from formulas.parallelism import percentiles
+from formulas.queueing.service import LognormalLengths, scaled, service_law
 
 SMALL = {"nodes": 2, "node_gpus": 2, "target_rate": 100}
 LARGE = {"model": "llama-3.1-70b", "ttft_slo_ms": 1000, "tpot_slo_ms": 50, "target_rate": 100}
@@ -433,3 +436,41 @@ def test_prompts_of_different_lengths_move_opt_13b_to_two_ranks():
     assert max(goodput_per_gpu(2, pp) for pp in (1, 2, 3)) > max(goodput_per_gpu(1, pp) for pp in (1, 2, 4, 6))
     _, found = None, search(published.inputs_of(case), published.FittedTimes(case.model))
     assert found.best("prefill").tp == 1  # with equal prompts
+
+
+# --- traffic that is not even -----------------------------------------------------------------------------------
+
+
+def test_spread_prompts_and_bursts_at_one_stage_are_the_queue_itself():
+    for scv in (1.0, 4.0):
+        inputs = part_of(SearchInputs, PlacementInputs(**SMALL, prompt_cv=1.0, arrival_scv=scv))
+        pipeline = evaluator_of(inputs, search(inputs)).prefill_pipeline(Shape(2, 1, 1))
+        law = scaled(pipeline.relative, pipeline.bottleneck_s)
+        assert pipeline.latency_s == pytest.approx(pipeline.bottleneck_s)
+        assert pipeline.goodput(0.2, 0.9) == pytest.approx(max_rate(0.2, 0.9, law, scv), rel=2e-3)
+
+
+def test_equal_prompts_at_random_times_are_the_limit_of_both():
+    even = PrefillPipeline((0.01, 0.008), 0.007)
+    spread = service_law(LognormalLengths(1.0, 1e-3), lambda length: np.asarray(length, float))
+    for uneven in (replace(even, relative=spread), replace(even, arrival_scv=1 + 1e-6)):
+        assert uneven.goodput(0.06, 0.9) == pytest.approx(even.goodput(0.06, 0.9), rel=0.015)
+        assert uneven.share_within(0.06, 50) == pytest.approx(even.share_within(0.06, 50), abs=0.01)
+        assert uneven.goodput(0.02, 0.9) is None
+
+
+@pytest.mark.parametrize("harder", [{"prompt_cv": 1.0}, {"arrival_scv": 5.0}, {"output_cv": 1.0}])
+def test_harder_traffic_carries_less_on_every_configuration(harder):
+    plain, hard = (
+        {(each.side, each.tp, each.pp, each.nodes): each.goodput for each in searched(**SMALL, **changes)[1].candidates}
+        for changes in ({}, harder)
+    )
+    assert plain.keys() == hard.keys()
+    for key, goodput in hard.items():
+        if goodput and plain[key]:
+            assert goodput <= plain[key] * (1 + 2e-3)
+
+
+def test_the_finalists_of_uneven_traffic_agree_with_the_simulation():
+    checked = check(PlacementInputs(**SMALL, prompt_cv=1.0, arrival_scv=3.0, customers=20_000))
+    assert max(abs(each.off_percent) for each in checked.rows) < 12
