@@ -186,11 +186,11 @@ def trace() -> None:
     if found is None:
         return
     try:
-        summary = summarise(found.trace)
+        with st.spinner(f"Looking at {len(found.trace):,} requests …", show_time=False):
+            summary, shown = summarise(found.trace), statistics_of(found.trace)
     except DomainError as too_short:
         st.text(str(too_short))
         return
-    shown = statistics_of(found.trace)
     st.markdown(traffic_wording.on_file(found.name, summary, found.trace.notes))
     if summary.broken:
         with st.expander("Rows that could not be used: the first of them"):
