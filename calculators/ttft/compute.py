@@ -19,6 +19,7 @@ from calculators.inputs import InputsError
 from calculators.outputs import apart, output, readable
 from calculators.scenario import FirstTokenTarget, Simulation, Traffic
 from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, prefill_time
+from calculators.ttft.arrivals import Bursts, is_poisson
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Queue
 from calculators.ttft.simulated import Simulated
@@ -31,7 +32,7 @@ PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TtftInputs(RealTraffic, Simulation, FirstTokenTarget, PrefillInputs, Traffic):
+class TtftInputs(Bursts, RealTraffic, Simulation, FirstTokenTarget, PrefillInputs, Traffic):
     """What the time to first token depends on, and how large the simulation beside it is."""
 
 
@@ -84,12 +85,12 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
         the traffic.
     """
     service, queue = prefill_time(inputs), queue_of(inputs)
-    utilization, level = queue.utilization(inputs.rate), level_of(inputs)
+    utilization = queue.utilization(inputs.rate)
     times = _ttft(inputs, queue) if utilization < 1 else {}
     target_ttft = times.get("target_ttft_ms")
-    fits, simulated = service.fits is not False, queue.kind == "simulation"
+    fits = service.fits is not False
     max_rate = highest_rate(inputs, queue) if fits else None
-    reached = queue.unloaded_ms(level) <= inputs.ttft_slo_ms if simulated else max_rate is not None
+    reached = max_rate is not None or _reached_by_more(inputs, queue)
     verdict = verdict_of(inputs, service, max_rate, target_ttft, reached=reached)
     instances = None if not (fits and reached) else instances_needed(inputs, max_rate, thorough=thorough)
     return TtftResult(
@@ -108,6 +109,13 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
         reasons=_reasons(inputs, queue, utilization, verdict),
         remarks=tuple(filter(None, (service.misfit, *service.remarks, _not_looked_for(queue, instances, verdict)))),
     )
+
+
+def _reached_by_more(inputs: TtftInputs, queue: Queue) -> bool:
+    """Return whether more instances may meet a target that these meet at no rate, or at none that is known."""
+    if is_poisson(inputs) and queue.kind != "simulation":
+        return False
+    return queue.unloaded_ms(level_of(inputs)) <= inputs.ttft_slo_ms
 
 
 def _not_looked_for(queue: Queue, instances: int | None, verdict: str) -> str:
@@ -167,7 +175,7 @@ def instances_needed(inputs: TtftInputs, max_rate: float | None, *, thorough: bo
     ``None`` where a simulation would have to tell, where more than 256 are needed, or where it takes seconds
     and `thorough` is not asked for.
     """
-    if inputs.routing == "random" and inputs.arrival_scv == 1:
+    if inputs.routing == "random" and is_poisson(inputs):
         return None if max_rate is None else instances_for(inputs.rate, max_rate / inputs.servers)
     try:
         several = queue_of(replace(inputs, servers=max(inputs.servers, 2)))
@@ -231,7 +239,7 @@ def verdict_of(
         return "too_slow_unloaded"
     if target_ttft is None:
         return "unstable"
-    if max_rate is None:  # simulated at this rate, and at no other
+    if max_rate is None:  # simulated at this rate and at no other, or too slow at any rate on these instances
         return "meets" if target_ttft <= inputs.ttft_slo_ms else "misses"
     # By the rate, so that the verdict, the highest rate and the instances agree to the last digit.
     return "meets" if within(inputs.rate, max_rate) else "misses"

@@ -11,6 +11,7 @@ import numpy as np
 from calculators.fleet import fewest_servers
 from calculators.inputs import InputsError, declared
 from calculators.outputs import output
+from calculators.ttft.arrivals import in_words
 from calculators.ttft.compute import TtftInputs, error_of, keeps_target, level_of
 from calculators.ttft.lengths import WIDEST_UNIFORM
 from calculators.ttft.methods import queue_of
@@ -74,35 +75,45 @@ def _is_slow(inputs: TtftInputs) -> bool:
 def _cases(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
     plain: dict[str, Any] = {
         "prompt_cv": 0.0,
+        "arrivals": "gamma",
         "arrival_scv": 1.0,
         "routing": "random",
         "order": "fcfs",
         "batch_size": 1,
     }
     spread = inputs.prompt_cv or (min(SPREAD, WIDEST_UNIFORM) if inputs.prompt_distribution == "uniform" else SPREAD)
-    bursts = inputs.arrival_scv if inputs.arrival_scv != 1 else BURSTS
+    what, bursty = _bursty(inputs)
     router = inputs.routing if inputs.routing != "random" else ROUTER
     yield "plain: equal prompts, Poisson arrivals", replace(inputs, **plain)
-    switched: dict[str, Any] = {"prompt_cv": spread, "arrival_scv": bursts}
+    switched: dict[str, Any] = bursty | {"prompt_cv": spread}
     yield (
         f"spread alone: {inputs.prompt_distribution} lengths, cv {spread:g}",
         replace(inputs, **plain | {"prompt_cv": spread}),
     )
-    what = "bursts" if bursts > 1 else "steadier arrivals"
-    yield f"{what} alone: arrival scv {bursts:g}", replace(inputs, **plain | {"arrival_scv": bursts})
+    bursts = replace(inputs, **plain | bursty)
+    yield f"{what} alone: {in_words(bursts)}", bursts
     if inputs.servers > 1:
         switched["routing"] = router
         yield f"router alone: {ROUTERS[router]}", replace(inputs, **plain | {"routing": router})
         yield f"spread behind {ROUTERS[router]}", replace(inputs, **plain | {"routing": router, "prompt_cv": spread})
-        yield f"{what} behind {ROUTERS[router]}", replace(inputs, **plain | {"routing": router, "arrival_scv": bursts})
+        yield f"{what} behind {ROUTERS[router]}", replace(bursts, routing=router)
     if inputs.order != "fcfs":
         yield f"spread, order {inputs.order}", replace(inputs, **plain | {"prompt_cv": spread, "order": inputs.order})
     if inputs.batch_size > 1:
         yield f"batches of {inputs.batch_size} alone", replace(inputs, **plain | {"batch_size": inputs.batch_size})
     yield "all together", replace(inputs, **plain | switched)
     own = {name: getattr(inputs, name) for name in plain}
+    own |= {} if inputs.arrivals == "gamma" else {"arrival_scv": 1.0}
     if own not in (plain, plain | switched):
         yield "as set in the sidebar", inputs
+
+
+def _bursty(inputs: TtftInputs) -> tuple[str, dict[str, Any]]:
+    """Return what the arrivals are called, and what switches them on."""
+    if inputs.arrivals != "gamma":
+        return "bursts", {"arrivals": inputs.arrivals}
+    scv = inputs.arrival_scv if inputs.arrival_scv != 1 else BURSTS
+    return "bursts" if scv > 1 else "steadier arrivals", {"arrival_scv": scv}
 
 
 def _row(traffic: str, inputs: TtftInputs, plain_p99: float | None, *, slow: bool) -> Effect:

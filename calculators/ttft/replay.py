@@ -91,7 +91,7 @@ def _formula(inputs: TtftInputs, trace: Trace) -> tuple[dict[str, float], str]:
     """Return the answer for the trace's rate, mean length, spread and burstiness, by name, and its method."""
     known, values = declared(TtftInputs), values_from(summarise(trace))
     wide: Any = {name: min(max(value, known[name].low), known[name].high) for name, value in values.items()}  # type: ignore[attr-defined]
-    scenario = replace(inputs, **wide)
+    scenario = replace(inputs, arrivals="gamma", **wide)
     try:
         queue = queue_of(scenario)
     except InputsError as refused:

@@ -220,4 +220,5 @@ def _whole_windows(times: Array, width: float) -> int:
 
 def _counts(times: Array, width: float, bins: int) -> Whole:
     edges = times[0] + width * np.arange(bins + 1)
-    return np.diff(np.searchsorted(times, edges))
+    counts: Whole = np.diff(np.searchsorted(times, edges))
+    return counts

@@ -103,6 +103,10 @@ class Queue(ABC):
         """TTFT at a level, or its mean, where nobody waits."""
         return self.service_ms if level is None else 1e3 * float(self.law.quantile(level))
 
+    def idle_ms(self, level: float | None) -> float:
+        """TTFT at a level, or its mean, where the rate is next to nothing."""
+        return self.unloaded_ms(level)
+
     def max_rate(self, limit_ms: float, level: float | None) -> float | None:
         """Highest rate at which the TTFT at a level, or its mean, is within the limit; ``None`` if there is none."""
         if self.unloaded_ms(level) > limit_ms:
