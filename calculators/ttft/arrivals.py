@@ -79,6 +79,9 @@ class Bursts(BurstyArrivals):
     )
 
 
+TYPICAL_SCV = 4.0
+"""Burstiness that is shown where arrivals are Poisson."""
+
 OF_KIND = {"gamma": ("arrival_scv",), "batches": ("burst",), "spells": ("busy_ratio", "busy_share", "busy_spell_s")}
 """The inputs that each kind of arrivals has; of the other kinds they say nothing."""
 

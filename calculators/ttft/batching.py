@@ -12,7 +12,7 @@ from calculators.machine import machine_of
 from calculators.outputs import output
 from calculators.service_time import prefill_load
 from calculators.ttft.batched import Batched
-from calculators.ttft.compute import TtftInputs
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Queue
 from calculators.ttft.traffic import RealTraffic

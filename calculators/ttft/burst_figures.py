@@ -11,8 +11,8 @@ from calculators import plots
 from calculators.outputs import readable, short
 from calculators.ttft.batching import BatchCurve
 from calculators.ttft.bursts import Arrivals, at_random
-from calculators.ttft.compute import TtftInputs
 from calculators.ttft.convoy import Convoy, ConvoyCurve
+from calculators.ttft.inputs import TtftInputs
 
 _COLOURS = (plots.GREY, plots.BLUE, plots.ORANGE)
 _NO_LEGEND = {"t": 24}
@@ -67,7 +67,7 @@ def burst(inputs: TtftInputs, times_ms: np.ndarray) -> go.Figure:
         shape, note = plots.level(inputs.ttft_slo_ms, f"target {readable(inputs.ttft_slo_ms)} ms")
         shapes, notes = [shape], [note]
     return plots.figure(
-        [bars], x="Place in the burst", y="Time to first token (ms)", shapes=shapes, notes=notes, height=340, margin=_NO_LEGEND,
+        [bars], x="Place in the burst (prompts)", y="Time to first token (ms)", shapes=shapes, notes=notes, height=340, margin=_NO_LEGEND,
         xaxis={"range": [0.4, len(place) + 0.6]}, yaxis={"range": [0, top]}, hovermode="closest",
     )  # fmt: skip
 
@@ -114,7 +114,7 @@ def batches(inputs: TtftInputs, curves: list[BatchCurve]) -> go.Figure:
 
 def burst_table(times_ms: np.ndarray) -> dict[str, Any]:
     """Return the figure's data by column."""
-    return {"Place in the burst": np.arange(1, len(times_ms) + 1), "Time to first token (ms)": times_ms}
+    return {"Place in the burst (prompts)": np.arange(1, len(times_ms) + 1), "Time to first token (ms)": times_ms}
 
 
 def batch_table(curves: list[BatchCurve]) -> dict[str, Any]:

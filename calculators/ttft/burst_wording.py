@@ -5,9 +5,9 @@ from __future__ import annotations
 from calculators.outputs import readable, short
 from calculators.ttft.batching import Batching
 from calculators.ttft.bursts import Arrivals, BurstOnIdle, at_random
-from calculators.ttft.compute import TtftInputs, statistic
 from calculators.ttft.convoy import Convoy, Elsewhere
 from calculators.ttft.effects import ROUTERS
+from calculators.ttft.inputs import TtftInputs, statistic
 
 NO_STEADY_STATE = "Without a steady state there is nothing to compare: lower the rate, or add instances."
 
@@ -77,7 +77,7 @@ def on_convoy(inputs: TtftInputs, found: Convoy | None) -> str:
     """Return who waits how long behind a very long prompt, in Markdown."""
     if found is None:
         return NO_STEADY_STATE
-    where = "" if inputs.servers == 1 else " at its instance; the others notice nothing"
+    where = "" if inputs.servers == 1 else " at its instance; the other instances notice nothing"
     ordinary = "less than 0.01 ms" if found.ordinary_wait_ms < 0.01 else short(found.ordinary_wait_ms, "ms")
     return (
         f"**A prompt of {inputs.long_tokens:,} tokens takes {short(found.long_ms, 'ms')} and delays about "

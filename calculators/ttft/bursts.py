@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from calculators.inputs import InputsError
 from calculators.outputs import output
-from calculators.ttft.arrivals import BurstyArrivals, in_words
-from calculators.ttft.compute import TtftInputs, level_of
-from calculators.ttft.effects import BURSTS
+from calculators.ttft.arrivals import TYPICAL_SCV, BurstyArrivals, in_words
+from calculators.ttft.inputs import TtftInputs, level_of
 from calculators.ttft.lengths import law_of
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import BatchD1
@@ -46,7 +45,7 @@ def at_the_same_load(inputs: TtftInputs) -> list[Arrivals]:
     alone = replace(_plain(inputs), servers=1, rate=max(inputs.rate / inputs.servers, 0.001))
     if queue_of(alone).utilization(alone.rate) >= 1:
         return []
-    scv = inputs.arrival_scv if inputs.arrival_scv > 1 else BURSTS
+    scv = inputs.arrival_scv if inputs.arrival_scv > 1 else TYPICAL_SCV
     kinds: tuple[dict[str, Any], ...] = (
         {},
         {"arrival_scv": scv},

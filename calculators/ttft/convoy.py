@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calculators.outputs import output
 from calculators.service_time import prefill_times_ms
-from calculators.ttft.compute import TtftInputs
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.lengths import law_of
 from calculators.ttft.methods import queue_of
 from calculators.ttft.traffic import OWN_STREAM
@@ -93,6 +93,11 @@ def elsewhere(inputs: TtftInputs) -> Elsewhere | None:
         wait_ms=others.mean_wait_ms(pool.rate) if load < 1 else None,
         piled_up=max(pool.rate - others.capacity, 0.0) * long_ms / 1e3,
     )
+
+
+def behind_a_long_prompt(inputs: TtftInputs) -> Convoy | Elsewhere | None:
+    """Return what the long prompt does, by the router."""
+    return elsewhere(inputs) if goes_around(inputs) else convoy(inputs)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from calculators.inputs import part_of
-from calculators.ttft.compute import PERCENTILES, Sweep, TtftInputs, sweep
+from calculators.ttft.compute import PERCENTILES, Sweep, sweep
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Md1, Queue
 from calculators.ttft.simulated import Simulated, SimulationInputs

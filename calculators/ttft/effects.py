@@ -11,14 +11,19 @@ import numpy as np
 from calculators.fleet import fewest_servers
 from calculators.inputs import InputsError, declared
 from calculators.outputs import output
-from calculators.ttft.arrivals import in_words
-from calculators.ttft.compute import TtftInputs, error_of, keeps_target, level_of
+from calculators.ttft.arrivals import TYPICAL_SCV, in_words
+from calculators.ttft.compute import error_of, keeps_target
+from calculators.ttft.inputs import TtftInputs, level_of
 from calculators.ttft.lengths import WIDEST_UNIFORM
 from calculators.ttft.methods import queue_of
+from calculators.ttft.simulated import Simulated
 from calculators.ttft.traffic import RealTraffic
 
-SPREAD, BURSTS, ROUTER = 1.0, 4.0, "shared"
-"""What is shown of a spread, of bursts and of a router that are not switched on."""
+SPREAD, ROUTER = 1.0, "shared"
+"""What is shown of a spread and of a router that are not switched on."""
+
+SKETCHED_REQUESTS = 30_000
+"""Requests of a simulation that nobody asked for: some hundredths of a second."""
 
 SEARCHED_REQUESTS = 100_000
 """Requests of each simulation while it is looked for the instances needed."""
@@ -43,6 +48,7 @@ class Effect:
     times_plain: float | None = output("P99 over the plain one")
     method: str = output("Method")
     error: str = output("Error")
+    simulated: bool = False
 
 
 def effects(inputs: TtftInputs, *, slow: bool) -> list[Effect]:
@@ -53,7 +59,8 @@ def effects(inputs: TtftInputs, *, slow: bool) -> list[Effect]:
     inputs
         The scenario. What is not switched on in it is shown at a typical value.
     slow
-        Whether to simulate what has no formula, and compute what has a slow one; without, those rows have no numbers.
+        Whether simulations may take as long as they need; without, they are short, and those behind the shortest
+        queue, or in another order, have no numbers.
     """
     cases = list(_cases(inputs))
     plain = _row(*cases[0], None, slow=slow)
@@ -61,13 +68,13 @@ def effects(inputs: TtftInputs, *, slow: bool) -> list[Effect]:
 
 
 def has_slow_rows(inputs: TtftInputs) -> bool:
-    """Return whether some of the rows are simulated, or take as long."""
-    return any(_is_slow(case) for _, case in _cases(inputs))
+    """Return whether some of the rows are simulated."""
+    return any(_is_simulated(case) for _, case in _cases(inputs))
 
 
-def _is_slow(inputs: TtftInputs) -> bool:
+def _is_simulated(inputs: TtftInputs) -> bool:
     try:
-        return queue_of(inputs).slow
+        return queue_of(inputs).kind == "simulation"
     except InputsError:
         return False
 
@@ -112,7 +119,7 @@ def _bursty(inputs: TtftInputs) -> tuple[str, dict[str, Any]]:
     """Return what the arrivals are called, and what switches them on."""
     if inputs.arrivals != "gamma":
         return "bursts", {"arrivals": inputs.arrivals}
-    scv = inputs.arrival_scv if inputs.arrival_scv != 1 else BURSTS
+    scv = inputs.arrival_scv if inputs.arrival_scv != 1 else TYPICAL_SCV
     return "bursts" if scv > 1 else "steadier arrivals", {"arrival_scv": scv}
 
 
@@ -123,12 +130,22 @@ def _row(traffic: str, inputs: TtftInputs, plain_p99: float | None, *, slow: boo
         return _without(traffic, "; ".join(error.sentence for error in refused.errors))
     if queue.utilization(inputs.rate) >= 1:
         return _without(traffic, "Unstable at this rate.")
-    if queue.slow and not slow:
-        return _without(traffic, queue.name)
+    simulated = queue.kind == "simulation"
+    if simulated and not slow:
+        if type(queue) is not Simulated or inputs.routing == "shortest_queue":  # from prompt to prompt, in Python
+            return _without(traffic, queue.name)
+        queue = queue_of(replace(inputs, customers=min(inputs.customers, SKETCHED_REQUESTS)))
     p90, p99 = (float(value) for value in queue.ttft_ms(np.array([0.9, 0.99]), inputs.rate))
     times = 1.0 if plain_p99 is None else p99 / plain_p99
     return Effect(
-        traffic, queue.mean_ttft_ms(inputs.rate), p90, p99, times, queue.name, error_of(queue, inputs.rate) or ""
+        traffic,
+        queue.mean_ttft_ms(inputs.rate),
+        p90,
+        p99,
+        times,
+        queue.name,
+        error_of(queue, inputs.rate) or "",
+        simulated,
     )
 
 

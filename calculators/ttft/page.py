@@ -1,5 +1,6 @@
 """The page of the time to first token."""
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -11,11 +12,12 @@ from calculators.ttft.arrivals import Bursts
 from calculators.ttft.batching import batch_curves, batching, possible
 from calculators.ttft.bursts import at_the_same_load, burst_on_idle, first_token_ms
 from calculators.ttft.check import TtftCheck
-from calculators.ttft.compute import compute, statistic
-from calculators.ttft.convoy import convoy, convoy_curve, elsewhere, goes_around
+from calculators.ttft.compute import compute
+from calculators.ttft.convoy import behind_a_long_prompt, convoy, convoy_curve, elsewhere, goes_around
 from calculators.ttft.curves import curves_of
 from calculators.ttft.effects import effects, has_slow_rows, needs
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
+from calculators.ttft.inputs import statistic
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Md1
 from calculators.ttft.replay import replay
@@ -153,23 +155,22 @@ def what_if() -> None:
 
 def traffic() -> None:
     """Draw what spread, bursts and the router each do, and how many instances each router needs."""
+    above = st.container()
     slow = not has_slow_rows(inputs) or page_kit.on_demand(
-        "Compute the other rows",
-        "effects",
-        inputs,
-        "Some of this traffic has no formula, or a slow one: a second or two for each row.",
+        "Simulate longer", "effects", inputs, traffic_wording.ON_SHORT_SIMULATIONS
     )
-    with st.spinner("Computing …", show_time=False):
-        rows = effects(inputs, slow=slow)
-    st.markdown(traffic_wording.on_effects(inputs, rows))
-    if any(row.p99_ttft_ms is not None for row in rows):
-        page_kit.show_figure(
-            traffic_figures.effect_bars(inputs, rows),
-            "traffic-effects",
-            alt=f"P99 of time to first token at {inputs.rate:g} requests/s under each kind of traffic",
-            caption=caption,
-            table=rows_of(rows),
-        )
+    with above:
+        with st.spinner("Computing …", show_time=False):
+            rows = effects(inputs, slow=slow)
+        st.markdown(traffic_wording.on_effects(inputs, rows))
+        if any(row.p99_ttft_ms is not None for row in rows):
+            page_kit.show_figure(
+                traffic_figures.effect_bars(inputs, rows),
+                "traffic-effects",
+                alt=f"P99 of time to first token at {inputs.rate:g} requests/s under each kind of traffic",
+                caption=caption,
+                table=rows_of(rows),
+            )
     page_kit.data_table(rows_of(rows), "effects")
     st.subheader("What a smarter router saves", anchor=False)
     asked = page_kit.on_demand(
@@ -296,7 +297,8 @@ def data() -> None:
     if result is None:
         st.caption(HEADLESS)
         return
-    page_kit.data_table(as_table(result), "results")
+    whole = replace(result, burst=burst_on_idle(inputs), long_prompt=behind_a_long_prompt(inputs))
+    page_kit.data_table(as_table(whole), "results")
     page_kit.data_table(columns_of(curves), "sweep")
 
 

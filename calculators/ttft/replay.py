@@ -14,7 +14,7 @@ from calculators.inputs import InputsError, declared
 from calculators.outputs import output
 from calculators.service_time import prefill_times_ms
 from calculators.traces import Trace
-from calculators.ttft.compute import TtftInputs
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.methods import queue_of
 from calculators.ttft.trace import summarise, values_from
 from formulas.montecarlo.routers import simulate_routed

@@ -9,7 +9,7 @@ from typing import Any
 from calculators.inputs import Number, as_dict, declared
 from calculators.machine import assumptions_of
 from calculators.outputs import output
-from calculators.ttft.compute import TtftInputs, level_of
+from calculators.ttft.inputs import TtftInputs, level_of
 from calculators.ttft.methods import queue_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from calculators.facts import ShownFormula as Shown
 from calculators.outputs import readable
 from calculators.ttft.batched import Batched
-from calculators.ttft.compute import TtftInputs
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.ordered import Ordered
 from calculators.ttft.queues import (
     BatchD1,

@@ -8,8 +8,9 @@ from calculators.machine import assumptions_of
 from calculators.outputs import apart, readable, short
 from calculators.ttft.arrivals import in_words
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
-from calculators.ttft.compute import TtftInputs, TtftResult, level_of, statistic
+from calculators.ttft.compute import TtftResult
 from calculators.ttft.effects import ROUTERS
+from calculators.ttft.inputs import TtftInputs, level_of, statistic
 from calculators.ttft.lengths import law_of
 from calculators.ttft.methods import queue_of
 from calculators.ttft.sensitivity import Sensitivity

@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 from calculators import catalog
 from calculators.inputs import declared
 from calculators.scenario import Scenario
-from calculators.ttft.compute import TtftInputs, compute
+from calculators.ttft.compute import compute
+from calculators.ttft.inputs import TtftInputs
 
 APP = Path(__file__).parents[2] / "app.py"
 

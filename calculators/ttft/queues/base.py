@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from calculators.fleet import ROUNDING
 from formulas.closed_form import DomainError
 from formulas.queueing import md1
 from formulas.queueing.service import ServiceLaw
@@ -62,6 +63,11 @@ class Queue(ABC):
     def error(self) -> str | None:
         """How far off it may be, in a sentence."""
         return None
+
+    @property
+    def quick(self) -> bool:
+        """Whether it may be looked for the instances needed unasked: a dozen pools, each at one rate."""
+        return self.kind == "exact"
 
     @property
     def service_ms(self) -> float:
@@ -118,7 +124,7 @@ class Queue(ABC):
 
         def excess(x: float) -> float:
             try:
-                return math.log(self.value_ms(level, self.capacity * -math.expm1(-x)) / limit_ms)
+                return math.log(self.value_ms(level, self.capacity * -math.expm1(-x)) / limit_ms) - ROUNDING
             except DomainError:  # too near saturation to be computed: far too long
                 return 50.0
 

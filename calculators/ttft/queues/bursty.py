@@ -20,6 +20,7 @@ from formulas.queueing.bursts.switching_queue import SwitchingQueue
 from formulas.queueing.service import ListedLengths
 
 _SMALLEST_SHARE = 1e-15
+_LARGEST_QUICK = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,11 @@ class BatchD1(Queue):
         """How far off it may be."""
         return "Relative error of a percentile below 2e-8."
 
+    @property
+    def quick(self) -> bool:
+        """Whether it may be looked for the instances needed unasked."""
+        return self.arrivals.burst <= _LARGEST_QUICK
+
     @cached_property
     def sizes(self) -> ListedLengths:
         """Prompts of a batch that come to one instance, of the batches that bring it any."""
@@ -46,7 +52,7 @@ class BatchD1(Queue):
 
     def batch_rate(self, rate: float) -> float:
         """Batches per second that bring prompts to one instance."""
-        return rate / self.servers / float(self.sizes.lengths @ self.sizes.shares)
+        return rate / self.servers / float(self.sizes.mean)
 
     def formula_values(self, rate: float) -> dict[str, float]:
         """Return what the formula of the mean wait takes."""
