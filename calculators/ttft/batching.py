@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,9 +130,11 @@ class BatchCurve:
 def batch_curves(inputs: TtftInputs, found: Batching) -> list[BatchCurve]:
     """Return mean TTFT against the rate: one at a time, batches that fill the accelerator, and larger ones."""
     sizes = sorted({1, max(found.fill, 2), 4 * max(found.fill, 2) if found.fill < 32 else 128})
-    return [_curve(inputs, size) for size in sizes]
+    same = replace(inputs, rate=1.0, ttft_slo_ms=100.0)  # they depend on neither, and those are what a planner moves
+    return [_curve(same, size) for size in sizes]
 
 
+@lru_cache(maxsize=32)
 def _curve(inputs: TtftInputs, most: int) -> BatchCurve:
     queue = batches_of(inputs, most)
     rates = np.linspace(0, _HIGHEST_LOAD, _POINTS + 1)[1:] * queue.capacity
