@@ -17,7 +17,7 @@ FROM_SET = "from the set"
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """How many requests arrive. Arrivals are Poisson."""
+    """How many requests arrive."""
 
     rate: float = number(
         "Arrival rate",
@@ -27,7 +27,8 @@ class Traffic:
         default=50,
         step=1,
         symbol="R",
-        help="Mean rate of requests at one instance. Arrivals are Poisson: independent of each other.",
+        help="Mean rate of requests at one instance. Arrivals are Poisson, independent of each other, where no "
+        "burstiness says otherwise.",
     )
 
 
@@ -86,8 +87,24 @@ class PromptSpread:
         default=0,
         step=0.25,
         symbol="c_v",
-        help="Coefficient of variation of the prompts' service times: 0 for equal prompts, 1 for as much spread as "
-        "mean. Above 0 the service times are log-normal.",
+        help="Coefficient of variation of the prompts: 0 where all are equal, 1 for as much spread as mean. Above 0 "
+        "they are log-normal.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burstiness:
+    """How unevenly requests arrive."""
+
+    arrival_scv: float = number(
+        "Burstiness of arrivals",
+        low=0,
+        high=100,
+        default=1,
+        step=1,
+        symbol="c_a^2",
+        help="Squared coefficient of variation of the gaps between arrivals, which are gamma distributed: 1 is "
+        "Poisson, 0 is a steady beat, above 1 they come in bursts. Load generators call 1 over it burstiness.",
     )
 
 
@@ -455,7 +472,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload(Output, PromptSpread, Prompt, Traffic):
+class Workload(Burstiness, Output, PromptSpread, Prompt, Traffic):
     """What the requests are."""
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from calculators.clock import ServingClock, clock_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import TransferInputs, context_of, link_values, route_of
 from formulas.kv_cache import LINK_TIME
-from formulas.montecarlo.serving import KvLink, Lengths, Workload, poisson_workload
+from formulas.montecarlo.serving import KvLink, Lengths, Workload, gamma_workload
 
 LONGEST = 32
 """Output lengths of a simulation are cut at so many times the mean."""
@@ -18,9 +19,22 @@ def output_lengths(inputs: Any) -> Lengths:
     return Lengths(inputs.output_tokens, inputs.output_cv, LONGEST * inputs.output_tokens)
 
 
+def prompt_lengths(inputs: Any) -> Lengths:
+    """Return the lengths of the prompts, from ``prompt_tokens`` and ``prompt_cv``."""
+    return Lengths(inputs.prompt_tokens, inputs.prompt_cv, LONGEST * inputs.prompt_tokens)
+
+
 def workload_of(inputs: Any, rate: float, requests: int) -> Workload:
-    """Return so many requests of a scenario at a rate [requests/s], prompts of one length."""
-    return poisson_workload(rate, requests, Lengths(inputs.prompt_tokens), output_lengths(inputs), inputs.seed)
+    """Return so many requests of a scenario at a rate [requests/s], in bursts if it says so."""
+    lengths = prompt_lengths(inputs), output_lengths(inputs)
+    return gamma_workload(rate, requests, *lengths, inputs.seed, inputs.arrival_scv)
+
+
+def clock_for(inputs: Any, workload: Workload, budget: int = 0) -> ServingClock:
+    """Return the clock of an instance for any step of a workload, with so many tokens of prompts in it at most."""
+    prompt, output = int(workload.prompt_tokens.max()), int(workload.output_tokens.max())
+    most = max(prompt, budget) + len(workload)
+    return clock_of(inputs, most, (inputs.prompt_tokens, prompt + output), inputs.cached_tokens)
 
 
 def link_of(inputs: Any) -> KvLink:

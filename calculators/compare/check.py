@@ -7,25 +7,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-import hardware_db
 from calculators.checks import ComparedFigure, compared
-from calculators.clock import ServingClock, clock_of
+from calculators.clock import ServingClock
 from calculators.compare.compute import Way, compute, fleets_of
 from calculators.compare.figures import NAMES
 from calculators.compare.inputs import CompareInputs, effective
 from calculators.compare.search import Fleet
 from calculators.outputs import output
-from calculators.simulation import link_of
+from calculators.simulation import clock_for, link_of, workload_of
 from calculators.systems import ChunkedPrefill, Disaggregated
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import (
     InstanceSettings,
     KvLink,
-    Lengths,
     Served,
     Targets,
     Workload,
-    poisson_workload,
     simulate,
     simulate_disaggregated,
     simulated_goodput,
@@ -35,9 +32,6 @@ Places = NDArray[np.int64]
 
 MOST_REQUESTS = 30_000
 """Requests of a run at the arrival rate, however many are asked for; a step of the search for the goodput has a third."""
-
-LONGEST = 8
-"""Lengths are cut at so many times their mean."""
 
 PRECISION = 0.02
 """Of a simulated goodput."""
@@ -86,7 +80,7 @@ def check(inputs: CompareInputs) -> CompareCheck:
     requests = min(inputs.customers, MOST_REQUESTS)
     ways, rows = [], []
     for key, way in found.items():
-        bench = Bench(used, fleets_of(used)[key], _prompt_cv(inputs))
+        bench = Bench(used, fleets_of(used)[key])
         row, times = _held_against(bench, way, result.total_rate, requests)
         ways.append(row)
         rows += times
@@ -97,12 +91,6 @@ def check(inputs: CompareInputs) -> CompareCheck:
         ways=tuple(ways),
         rows=tuple(rows),
     )
-
-
-def _prompt_cv(inputs: CompareInputs) -> float:
-    if inputs.workload is None:
-        return 0.0
-    return hardware_db.workloads()[inputs.workload].prompt_cv or 0.0
 
 
 @dataclass(frozen=True)
@@ -118,15 +106,16 @@ class Bench:
 
     inputs: CompareInputs
     fleet: Fleet
-    prompt_cv: float = 0.0
     routed: bool = False
 
     def run(self, rate: float, requests: int) -> Served:
         """Return what became of so many requests at a rate [requests/s] of all, those at either end left out."""
         # Of requests spread at random, each instance sees its share of the rate: one of them is enough.
         one = not self.routed and not isinstance(self.fleet.system, Disaggregated)
-        workload = self._workload(rate / self.fleet.units if one else rate, requests)
-        served = self._served(workload, self._clock(workload), 1 if one else self.fleet.units)
+        budget = self.fleet.system.budget if isinstance(self.fleet.system, ChunkedPrefill) else 0
+        workload = self._one(rate, requests) if one else workload_of(self.inputs, rate, requests)
+        clock = replace(clock_for(self.inputs, workload, budget), mixed_efficiency=self.inputs.mixed_efficiency)
+        served = self._served(workload, clock, 1 if one else self.fleet.units)
         return served.part(requests // 10, requests - requests // 20)
 
     def goodput(self, guess: float, requests: int) -> float | None:
@@ -140,19 +129,9 @@ class Bench:
         except DomainError:
             return None
 
-    def _workload(self, rate: float, requests: int) -> Workload:
-        prompt, out = self.inputs.prompt_tokens, self.inputs.output_tokens
-        prompts = Lengths(prompt, self.prompt_cv, LONGEST * prompt)
-        outputs = Lengths(out, self.inputs.output_cv, LONGEST * out)
-        return poisson_workload(rate, requests, prompts, outputs, self.inputs.seed)
-
-    def _clock(self, workload: Workload) -> ServingClock:
-        longest = int(workload.prompt_tokens.max()), int(workload.output_tokens.max())
-        budget = self.fleet.system.budget if isinstance(self.fleet.system, ChunkedPrefill) else 0
-        contexts = self.inputs.prompt_tokens, sum(longest)
-        most = max(longest[0], budget) + len(workload)
-        clock = clock_of(self.inputs, most, contexts, self.inputs.cached_tokens)
-        return replace(clock, mixed_efficiency=self.inputs.mixed_efficiency)
+    def _one(self, rate: float, requests: int) -> Workload:
+        thinned = replace(self.inputs, arrival_scv=self.fleet.system.arrival_scv())
+        return workload_of(thinned, rate / self.fleet.units, requests)
 
     def _served(self, workload: Workload, clock: ServingClock, instances: int) -> Served:
         match self.fleet.system:

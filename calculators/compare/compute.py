@@ -214,9 +214,4 @@ def _workload_remarks(inputs: CompareInputs, used: CompareInputs) -> list[str]:
             f"The source of this workload sets no targets for {used.model}: the scenario's own are used, "
             f"{readable(used.ttft_slo_ms)} and {readable(used.tpot_slo_ms)} ms."
         )
-    if record.prompt_cv:
-        said.append(
-            f"Its prompts spread (coefficient of variation {record.prompt_cv:g}); the forms take all as of the mean length, which "
-            "is too kind to every way. The simulation draws them."
-        )
     return said

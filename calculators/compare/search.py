@@ -9,7 +9,7 @@ from functools import lru_cache
 from calculators.compare.inputs import CompareInputs
 from calculators.inputs import part_of
 from calculators.scenario import ServiceLevels
-from calculators.systems import ChunkedPrefill, Disaggregated, PrefillFirst, ServingInputs, System
+from calculators.systems import ChunkedPrefill, Disaggregated, PrefillFirst, ServingInputs, System, split_of
 from formulas.pools import best_split
 
 BUDGETS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 4096, 8192)
@@ -72,25 +72,28 @@ def targets_of(inputs: CompareInputs, scale: float = 1.0) -> ServiceLevels:
 
 def prefill_first(inputs: CompareInputs) -> Fleet:
     """Return prompts before tokens on every instance."""
-    return Fleet(PrefillFirst(shared_of(inputs)), instances_of(inputs), inputs.fleet_gpus)
+    count = instances_of(inputs)
+    return Fleet(PrefillFirst(shared_of(inputs), split=split_of(inputs, count)), count, inputs.fleet_gpus)
 
 
 def chunked(inputs: CompareInputs, budget: int) -> Fleet:
     """Return chunks of a budget on every instance."""
-    system = ChunkedPrefill(shared_of(inputs), budget, inputs.mixed_efficiency)
-    return Fleet(system, instances_of(inputs), inputs.fleet_gpus)
+    count = instances_of(inputs)
+    system = ChunkedPrefill(shared_of(inputs), budget, inputs.mixed_efficiency, split=split_of(inputs, count))
+    return Fleet(system, count, inputs.fleet_gpus)
 
 
 def best_budget(inputs: CompareInputs) -> int | None:
     """Return the budget [tokens] with which chunks carry most within the targets, or ``None`` if none carries any."""
-    return _best_budget(shared_of(inputs), targets_of(inputs), inputs.mixed_efficiency)
+    sets = split_of(inputs, instances_of(inputs))
+    return _best_budget(shared_of(inputs), targets_of(inputs), inputs.mixed_efficiency, sets)
 
 
 @lru_cache(maxsize=256)
-def _best_budget(shared: ServingInputs, targets: ServiceLevels, efficiency: float) -> int | None:
+def _best_budget(shared: ServingInputs, targets: ServiceLevels, efficiency: float, sets: int) -> int | None:
     best, most = None, 0.0
     for budget in sorted(BUDGETS, key=lambda each: abs(each - 512)):
-        system = ChunkedPrefill(shared, budget, efficiency)
+        system = ChunkedPrefill(shared, budget, efficiency, split=sets)
         if not system.pool.serves or most >= system.bound:
             continue
         times = system.at(most) if most else None
@@ -137,7 +140,7 @@ def near_split(inputs: CompareInputs) -> list[int]:
     if not system.pool.serves or instances_of(inputs) < 2:
         return []
     first = system.prefill_goodput(targets.ttft_slo_ms, targets.attainment)
-    second = system.pool.max_rate(targets.tpot_slo_ms, targets.attainment)
+    second = system.decode_goodput(targets.tpot_slo_ms, targets.attainment)
     if not first or not second:
         return []
     middle = best_split(instances_of(inputs), first, second).prefill_instances
@@ -163,14 +166,15 @@ def turning_efficiency(inputs: CompareInputs, budget: int, rate: float) -> float
     ``None`` if they do not even without a loss, or still do at the least efficiency.
     """
     targets = targets_of(inputs)
-    return _turning(shared_of(inputs), targets, budget, rate / instances_of(inputs))
+    sets = split_of(inputs, instances_of(inputs))
+    return _turning(shared_of(inputs), targets, budget, rate / instances_of(inputs), sets)
 
 
 @lru_cache(maxsize=256)
-def _turning(shared: ServingInputs, targets: ServiceLevels, budget: int, rate: float) -> float | None:
+def _turning(shared: ServingInputs, targets: ServiceLevels, budget: int, rate: float, sets: int) -> float | None:
     def carries(efficiency: float) -> bool:
         others = sorted(near(budget), key=lambda each: each != budget)  # the best before is the likeliest
-        found = (ChunkedPrefill(shared, each, efficiency).at(rate) for each in others)
+        found = (ChunkedPrefill(shared, each, efficiency, split=sets).at(rate) for each in others)
         return any(times is not None and times.attainment(targets) >= targets.attainment for times in found)
 
     if not carries(1.0) or carries(LEAST_EFFICIENCY):

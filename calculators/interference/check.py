@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calculators.checks import ComparedFigure, compared
-from calculators.clock import clock_of
 from calculators.interference.compute import InterferenceInputs, Served, compute
 from calculators.outputs import output
-from calculators.simulation import link_of, workload_of
+from calculators.simulation import clock_for, link_of, workload_of
 from formulas.closed_form import DomainError
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.serving import (
@@ -92,9 +91,7 @@ def _rows(way: str, served: Served, ttft: dict[str, Interval], tpot: dict[str, I
 
 
 def _simulated(inputs: InterferenceInputs, key: str, workload: Workload) -> SimulatedRequests:
-    prompt = inputs.prompt_tokens
-    most = max(prompt, inputs.chunk_tokens) + len(workload)
-    clock = clock_of(inputs, most, (prompt, prompt + inputs.output_tokens), inputs.cached_tokens)
+    clock = clock_for(inputs, workload, inputs.chunk_tokens)
     if key != "disaggregated":
         settings = (
             InstanceSettings("chunked", clock, chunk_tokens=inputs.chunk_tokens)

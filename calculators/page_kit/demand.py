@@ -10,6 +10,7 @@ import streamlit as st
 
 from calculators.inputs import InputError, Value, linked
 from calculators.scenario import Scenario
+from formulas.closed_form import DomainError
 
 R = TypeVar("R")
 
@@ -47,6 +48,36 @@ def kept(key: str, of: Any, function: Callable[[Callable[[float], None]], R], te
             st.session_state[state] = (of, function(move))
     found: R = st.session_state[state][1]
     return found
+
+
+def stoppable(key: str, of: Any, function: Callable[[Callable[[float], None]], R], text: str) -> R | None:
+    """Return what a slow function gives, as :func:`kept` does, with a button beside the bar that stops it.
+
+    ``None`` once it was stopped, until it is asked for again; the page says so. A function that has nothing to compute raises
+    DomainError, which is shown.
+    """
+    stopped = f"stopped {key}"
+    if st.session_state.get(stopped) == of:
+        st.markdown("The simulation was stopped.")
+        if not st.button("Start it again", key=f"again-{key}", icon=":material/play_arrow:"):
+            return None
+        del st.session_state[stopped]
+    place = st.empty()
+    with place.container(horizontal=True, vertical_alignment="center"):
+        if st.session_state.get(f"result of {key}", (None, None))[0] != of:
+            # A click makes Streamlit run the page anew, which ends what the bar is moved from.
+            st.button("Stop", key=f"stop-{key}", icon=":material/stop:", on_click=_stop, args=(stopped, of))
+        try:
+            found = kept(key, of, function, text)
+        except DomainError as nothing:
+            st.markdown(str(nothing))
+            return None
+    place.empty()
+    return found
+
+
+def _stop(state: str, of: Any) -> None:
+    st.session_state[state] = of
 
 
 @contextmanager

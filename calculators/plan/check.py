@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from calculators.checks import ComparedFigure, compared
-from calculators.clock import ServingClock, clock_of
 from calculators.outputs import output
 from calculators.plan.compute import PlanInputs, compute, deployments_of
 from calculators.plan.deployments import Deployment
-from calculators.simulation import link_of, workload_of
-from calculators.systems import ServingInputs
+from calculators.simulation import clock_for, link_of, workload_of
+from calculators.systems import Disaggregated
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import (
     InstanceSettings,
     Served,
-    Workload,
     simulate,
     simulate_disaggregated,
 )
+from formulas.montecarlo.serving.instance import Kind
+
+Progress = Callable[[float], None]
 
 MOST_REQUESTS = 60_000
 """Requests of a check, however many are asked for: some seconds."""
@@ -39,8 +41,15 @@ class PlanCheck:
     rows: tuple[ComparedFigure, ...] = output("Figures")
 
 
-def check(inputs: PlanInputs) -> PlanCheck:
+def check(inputs: PlanInputs, progress: Progress | None = None) -> PlanCheck:
     """Simulate the recommended deployment and set the prediction beside it.
+
+    Parameters
+    ----------
+    inputs
+        What the plan was asked.
+    progress
+        Told now and then the share that is done, in [0, 1]. An exception from it stops the simulation.
 
     Raises
     ------
@@ -56,10 +65,13 @@ def check(inputs: PlanInputs) -> PlanCheck:
     requests = min(inputs.customers, MOST_REQUESTS)
     skipped = requests // 10
     counted = slice(skipped, requests - skipped // 2)
-    served = _simulated(inputs, best, requests, inputs.rate, best.prefill.instances)
+    alone = best.kind != "disaggregated" and best.prefill.instances > 1
+    whole = _Run(inputs, best, requests, _part(progress, 0.0, 0.5) if alone else progress)
+    served = whole.served(inputs.rate, best.prefill.instances)
     share = served.part(counted.start, counted.stop).attainment(1e-3 * inputs.ttft_slo_ms, 1e-3 * inputs.tpot_slo_ms)
-    if best.kind != "disaggregated" and best.prefill.instances > 1:
-        served = _simulated(inputs, best, requests, best.rate, 1)
+    if alone:
+        one = _Run(inputs, best, requests, _part(progress, 0.5, 1.0))
+        served = one.served(best.rate, 1)
     served = served.part(counted.start, counted.stop)
     ttft, tpot = served.ttft_estimates(), served.tpot_estimates()
     rows = [
@@ -80,31 +92,37 @@ def check(inputs: PlanInputs) -> PlanCheck:
     )
 
 
-def _simulated(inputs: PlanInputs, plan: Deployment, requests: int, rate: float, instances: int) -> Served:
-    """Simulate the deployment; colocated, so many of its instances at a rate [requests/s]."""
-    workload = workload_of(inputs, rate, requests)
-    slots = plan.system.pool.slots
-    first = _clock(inputs, plan.system.inputs, plan, workload)
-    if plan.kind != "disaggregated":
-        budget = plan.chunk_tokens
-        settings = (
-            InstanceSettings("prefill-first", first, max_batch=slots)
-            if budget is None
-            else InstanceSettings("chunked", first, max_batch=slots, chunk_tokens=budget)
+def _part(progress: Progress | None, low: float, high: float) -> Progress | None:
+    """Return what to tell of a part of the work, so that the whole goes from 0 to 1."""
+    return None if progress is None else lambda share: progress(low + (high - low) * share)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A simulation of a plan."""
+
+    inputs: PlanInputs
+    plan: Deployment
+    requests: int
+    progress: Progress | None
+
+    def served(self, rate: float, instances: int) -> Served:
+        """Simulate the deployment; colocated, so many of its instances at a rate [requests/s]."""
+        inputs, plan = self.inputs, self.plan
+        thinned = replace(inputs, arrival_scv=plan.system.arrival_scv()) if rate < inputs.rate else inputs
+        workload = workload_of(thinned, rate, self.requests)
+        slots = plan.system.pool.slots
+        first = clock_for(plan.system.inputs, workload, plan.chunk_tokens or 0)
+        if not isinstance(plan.system, Disaggregated):
+            kind: Kind = "prefill-first" if plan.chunk_tokens is None else "chunked"
+            settings = InstanceSettings(kind, first, max_batch=slots, chunk_tokens=plan.chunk_tokens)
+            return simulate(workload, settings, instances, progress=self.progress)
+        decode = clock_for(plan.system.decode_inputs or plan.system.inputs, workload)
+        return simulate_disaggregated(
+            workload,
+            InstanceSettings("prefill", first),
+            InstanceSettings("decode", decode, max_batch=slots),
+            (plan.prefill.instances, plan.decode.instances),
+            link_of(inputs),
+            progress=self.progress,
         )
-        return simulate(workload, settings, instances)
-    decode_inputs = getattr(plan.system, "decode_inputs", None) or plan.system.inputs
-    decode = _clock(inputs, decode_inputs, plan, workload)
-    return simulate_disaggregated(
-        workload,
-        InstanceSettings("prefill", first),
-        InstanceSettings("decode", decode, max_batch=slots),
-        (plan.prefill.instances, plan.decode.instances),
-        link_of(inputs),
-    )
-
-
-def _clock(inputs: PlanInputs, machine: ServingInputs, plan: Deployment, workload: Workload) -> ServingClock:
-    prompt = inputs.prompt_tokens
-    most = max(prompt, plan.chunk_tokens or 0) + min(plan.system.pool.slots or 1, len(workload))
-    return clock_of(machine, most, (prompt, prompt + inputs.output_tokens), inputs.cached_tokens)

@@ -6,24 +6,28 @@ Lecture, sections 1, 3, 5, 6 and 9; DistServe, section 4. No Streamlit, no Plotl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from calculators.decode_pool import PoolInputs
 from calculators.inputs import integer, number, part_of, same_as
 from calculators.outputs import output, readable, short
-from calculators.plan.costs import Costs, costs_of, price_of
-from calculators.plan.deployments import Deployment, Refused, Side, candidates
+from calculators.plan.candidates import candidates
+from calculators.plan.costs import costs_of, price_of
+from calculators.plan.deployments import Demand, Deployment, Refused, Side
 from calculators.plan.reasons import Compared, Reason, reasons
+from calculators.pools.inputs import PoolsInputs
 from calculators.remarks import hardware_remarks
 from calculators.scenario import (
     Assumptions,
+    Burstiness,
     Hardware,
     Interconnect,
     KvLink,
     Memory,
     Output,
     Prompt,
+    PromptSpread,
     ServiceLevels,
     Simulation,
     Traffic,
@@ -37,7 +41,18 @@ KINDS = {"prefill_first": "prefill first", "chunked": "chunked prefill", "disagg
 
 @dataclass(frozen=True, kw_only=True)
 class PlanInputs(
-    Simulation, ServiceLevels, KvLink, Assumptions, Memory, Interconnect, Hardware, Output, Prompt, Traffic
+    Simulation,
+    ServiceLevels,
+    KvLink,
+    Assumptions,
+    Memory,
+    Interconnect,
+    Hardware,
+    Burstiness,
+    Output,
+    PromptSpread,
+    Prompt,
+    Traffic,
 ):
     """The workload, the model and chip, the targets, the price, and how many accelerators there are.
 
@@ -55,6 +70,19 @@ class PlanInputs(
         step=0.1,
         empty="as seen on the market",
         help="What an hour of one accelerator costs. Leave it empty to take the middle of the prices in the database.",
+    )
+    decode_accelerator: str | None = same_as(PoolsInputs, "decode_accelerator")
+
+    decode_price_per_hour: float | None = number(
+        "Price of a decode accelerator",
+        unit="US$/h",
+        low=0.001,
+        high=10_000,
+        default=None,
+        step=0.1,
+        empty="as seen on the market",
+        help="What an hour of one accelerator of the decode side costs, if that is another kind. With two kinds and their "
+        "prices the cheapest deployment wins; else the one with the fewest accelerators.",
     )
     most_gpus: int | None = integer(
         "Accelerators at hand",
@@ -132,11 +160,11 @@ def compute(inputs: PlanInputs) -> PlanResult:
     InputsError
         If the accelerator does not have the data type.
     """
-    shared, targets = part_of(ServingInputs, inputs, tp=1), part_of(ServiceLevels, inputs)
-    found, refused = candidates(shared, targets, inputs.rate)
+    demand = demand_of(inputs)
+    targets = demand.targets
+    found, refused = candidates(demand)
     best = _best_of_each(found)
-    price = price_of(inputs.accelerator, inputs.price_per_hour)
-    ranked = [_recommendation(inputs, targets, each, price) for each in best.values()]
+    ranked = [_recommendation(demand, each) for each in best.values()]
     chosen = next(iter(best.values()), None)
     apart, colocated = best.get("disaggregated"), _first_colocated(best)
     return PlanResult(
@@ -144,20 +172,39 @@ def compute(inputs: PlanInputs) -> PlanResult:
         predicted=None if chosen is None else _predicted(inputs, chosen),
         binding=None if chosen is None else _binding(chosen, targets),
         headroom=None if chosen is None else chosen.can_take(targets) / inputs.rate - 1,
-        disaggregate=None if not best else apart is not None and (colocated is None or apart.gpus < colocated.gpus),
+        disaggregate=None if not best else chosen is apart and _is_less(demand, apart, colocated),
         verdict=_verdict(inputs, ranked, refused),
-        reasons=tuple(reasons(Compared(shared, targets, inputs.rate, colocated, apart))),
+        reasons=tuple(reasons(Compared(demand.prefill, targets, inputs.rate, colocated, apart))),
         alternatives=tuple(ranked[1:]),
         refused=refused,
-        price_per_hour=price,
-        remarks=(*_remarks(inputs, price, ranked), *_chip_remarks(inputs)),
+        price_per_hour=demand.prices[0],
+        remarks=(*_remarks(inputs, demand, ranked), *_chip_remarks(inputs)),
     )
 
 
+def demand_of(inputs: PlanInputs) -> Demand:
+    """Return what is to be served, on which kinds of accelerators, at which prices."""
+    prefill = part_of(ServingInputs, inputs, tp=1)
+    other = inputs.decode_accelerator
+    decode = prefill if other is None else replace(prefill, accelerator=other)
+    price = price_of(inputs.accelerator, inputs.price_per_hour)
+    second = price if decode == prefill else price_of(decode.accelerator, inputs.decode_price_per_hour)
+    return Demand(prefill, decode, part_of(ServiceLevels, inputs), inputs.rate, (price, second))
+
+
 def deployments_of(inputs: PlanInputs) -> dict[str, Deployment]:
-    """Return the best deployment of each kind, the fewest accelerators first."""
-    shared, targets = part_of(ServingInputs, inputs, tp=1), part_of(ServiceLevels, inputs)
-    return _best_of_each(candidates(shared, targets, inputs.rate)[0])
+    """Return the best deployment of each kind, the best of all first."""
+    return _best_of_each(candidates(demand_of(inputs))[0])
+
+
+def _is_less(demand: Demand, one: Deployment | None, other: Deployment | None) -> bool:
+    """Tell whether a deployment costs less than another, or takes fewer accelerators where prices are not known."""
+    if one is None or other is None:
+        return one is not None
+    costs = [each.cost_per_hour(demand) for each in (one, other)]
+    if len(demand.kinds) == 1 or None in costs:
+        return one.gpus < other.gpus
+    return (costs[0] or 0.0) < (costs[1] or 0.0)
 
 
 def _best_of_each(found: Iterable[Deployment]) -> dict[str, Deployment]:
@@ -171,10 +218,8 @@ def _first_colocated(best: dict[str, Deployment]) -> Deployment | None:
     return next((each for kind, each in best.items() if kind != "disaggregated"), None)
 
 
-def _recommendation(
-    inputs: PlanInputs, targets: ServiceLevels, deployment: Deployment, price: float | None
-) -> Recommendation:
-    costs: Costs = costs_of(deployment, price, inputs.rate, inputs, inputs)
+def _recommendation(demand: Demand, deployment: Deployment) -> Recommendation:
+    costs, targets = costs_of(deployment, demand), demand.targets
     times = deployment.latency
     return Recommendation(
         kind=deployment.kind,
@@ -234,23 +279,19 @@ def _verdict(inputs: PlanInputs, ranked: list[Recommendation], refused: Iterable
     return "too_few_accelerators" if inputs.most_gpus is not None and ranked[0].gpus > inputs.most_gpus else "meets"
 
 
-def _remarks(inputs: PlanInputs, price: float | None, ranked: list[Recommendation]) -> tuple[str, ...]:
-    found = []
-    if price is None:
-        found.append(f"No price of {inputs.accelerator} is known; type one in to see what the plan costs.")
+def _remarks(inputs: PlanInputs, demand: Demand, ranked: list[Recommendation]) -> tuple[str, ...]:
+    unpriced = (kind.accelerator for kind in demand.kinds if demand.price_of(kind.accelerator) is None)
+    found = [f"No price of {name} is known; type one in to see what the plan costs." for name in unpriced]
     if inputs.most_gpus is not None and ranked and ranked[0].gpus > inputs.most_gpus:
         best = ranked[0]
         found.append(
             f"{inputs.most_gpus:,} accelerators are too few: {best.gpus:,} are needed for {readable(inputs.rate)} requests/s. So "
             f"many would take about {short(inputs.most_gpus / best.gpus * best.highest_rate)} requests/s."
         )
-    if inputs.output_cv > 0:
-        found.append(
-            "Output lengths that spread: of the colocated ways the forms know the mean length alone; check the plan by simulation."
-        )
     return tuple(found)
 
 
 def _chip_remarks(inputs: PlanInputs) -> tuple[str, ...]:
     context = inputs.prompt_tokens + inputs.cached_tokens + inputs.output_tokens
-    return hardware_remarks(part_of(ServingInputs, inputs, tp=1), context)
+    said = [hardware_remarks(kind, context) for kind in demand_of(inputs).kinds]
+    return tuple(dict.fromkeys(sentence for each in said for sentence in each))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import hardware_db
-from calculators.plan.deployments import Deployment
-from calculators.scenario import Output, Prompt
+from calculators.plan.deployments import Demand, Deployment
 
 SECONDS = 3600.0
 
@@ -28,28 +27,33 @@ def price_of(accelerator: str, typed: float | None) -> float | None:
     return None if seen is None else (seen.low * seen.high) ** 0.5
 
 
-def costs_of(deployment: Deployment, price: float | None, rate: float, lengths: Prompt, outputs: Output) -> Costs:
-    """Return what a deployment costs at a rate [requests/s].
+def costs_of(deployment: Deployment, demand: Demand) -> Costs:
+    """Return what a deployment costs at the rate asked for.
 
     Each side bears its own accelerators. Where one set of instances does both, they are shared out by the time that a
     request's prompt and its tokens take of an instance.
     """
-    if price is None:
+    per_hour = deployment.cost_per_hour(demand)
+    if per_hour is None:
         return Costs(None, None, None)
-    prefill, decode = _split(deployment)
-    tokens_in = SECONDS * rate * lengths.prompt_tokens / 1e6
-    tokens_out = SECONDS * rate * outputs.output_tokens / 1e6
-    return Costs(price * deployment.gpus, price * prefill / tokens_in, price * decode / tokens_out)
+    prefill = _prefill_share(deployment, demand)
+    requests = SECONDS * demand.rate / 1e6
+    lengths = demand.prefill
+    return Costs(
+        per_hour,
+        prefill * per_hour / (requests * lengths.prompt_tokens),
+        (1 - prefill) * per_hour / (requests * lengths.output_tokens),
+    )
 
 
-def _split(deployment: Deployment) -> tuple[float, float]:
-    """Return the accelerators that prompts and tokens each occupy."""
+def _prefill_share(deployment: Deployment, demand: Demand) -> float:
+    """Return the share of the cost that prompts bear."""
     if deployment.kind == "disaggregated":
-        return deployment.prefill.gpus, deployment.decode.gpus
+        first, second = (side.gpus * (demand.price_of(side.accelerator) or 0.0) for side in deployment.sides)
+        return first / (first + second)
     times = deployment.latency
     batch = max(times.mean_batch, 1.0) if times else 1.0
     pool = deployment.system.pool
     prompt_s = deployment.system.prefill_s
     tokens_s = pool.steps * float(pool.step_time([max(1, round(batch))])[0]) / batch
-    share = prompt_s / (prompt_s + tokens_s)
-    return share * deployment.gpus, (1 - share) * deployment.gpus
+    return prompt_s / (prompt_s + tokens_s)

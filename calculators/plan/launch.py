@@ -40,7 +40,7 @@ def _vllm(inputs: PlanInputs, plan: Recommendation) -> Launch:
 
     def command(side: Side, name: str, budget: int) -> str:
         return (
-            f"# {side.instances} × {name}, {side.tp} × {inputs.accelerator} each\n"
+            f"# {side.instances} × {name}, {side.tp} × {side.accelerator} each\n"
             f"vllm serve $MODEL --tensor-parallel-size {side.tp} --pipeline-parallel-size 1 \\\n"
             f"  --max-num-batched-tokens {budget} --gpu-memory-utilization {_memory(inputs)} \\\n"
             f"  --max-model-len {_longest(inputs)}" + transfer * apart
@@ -66,7 +66,7 @@ def _sglang(inputs: PlanInputs, plan: Recommendation) -> Launch:
     def command(side: Side, mode: str, name: str) -> str:
         apart_options = f" \\\n  --disaggregation-mode {mode} --disaggregation-transfer-backend nixl" * bool(mode)
         return (
-            f"# {side.instances} × {name}, {side.tp} × {inputs.accelerator} each\n"
+            f"# {side.instances} × {name}, {side.tp} × {side.accelerator} each\n"
             f"python -m sglang.launch_server --model-path $MODEL --tp-size {side.tp} \\\n"
             f"  --chunked-prefill-size {_budget(inputs, plan)} --mem-fraction-static {_memory(inputs)} \\\n"
             f"  --context-length {_longest(inputs)}"

@@ -5,6 +5,7 @@ import streamlit as st
 from calculators import page_kit
 from calculators.outputs import as_table, rows_of
 from calculators.plan import ROOM, curves, explanation, figures, launch, wording
+from calculators.plan.check import check
 from calculators.plan.compute import compute, deployments_of
 
 inputs = page_kit.open_page(ROOM)
@@ -59,7 +60,7 @@ def commands() -> None:
 
 def simulation() -> None:
     """Draw the simulated deployment beside the prediction."""
-    checked = page_kit.simulated(ROOM.name, inputs)
+    checked = page_kit.stoppable("plan-check", inputs, lambda move: check(inputs, move), "Simulating the plan …")
     if checked is None:
         return
     st.markdown(wording.agreement(checked))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import hardware_db
 from calculators.decode_step import step_of
 from calculators.inputs import part_of
-from calculators.machine import MachineInputs
+from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import output, short
 from calculators.plan.deployments import Deployment
 from calculators.scenario import ServiceLevels
@@ -126,7 +126,7 @@ def _weights(case: Compared) -> Reason | None:
     if case.apart is None:
         return None
     gb = hardware_db.models()[case.inputs.model].weight_bytes(case.inputs.weight_dtype) / 1e9
-    memory = hardware_db.accelerators()[case.inputs.accelerator].memory_bytes / 1e9
+    memory = hardware_db.accelerators()[case.apart.decode.accelerator].memory_bytes / 1e9
     share = gb / (case.apart.decode.tp * memory)
     return Reason(
         "two copies of the weights", _verdict(share, (0.6, 0.2), low_is_for=True), 100 * share, "% of memory",
@@ -148,10 +148,12 @@ def _tail(case: Compared) -> Reason | None:
 
 
 def _lengths(case: Compared) -> Reason:
-    spread = case.inputs.output_cv
+    prompts, outputs = case.inputs.prompt_cv, case.inputs.output_cv
+    spread = max(prompts, outputs)
     return Reason(
         "mixed lengths", "neither" if spread < 1 else "for", spread, "coefficient of variation",
-        f"Output lengths spread by {short(spread)}: where they differ much, prompts interrupt long answers more often.",
+        f"Prompts spread by {short(prompts)} and outputs by {short(outputs)}: a long prompt holds up many tokens, and a long answer "
+        "meets many prompts.",
     )  # fmt: skip
 
 
@@ -159,11 +161,29 @@ def _degrees(case: Compared) -> Reason | None:
     if case.apart is None:
         return None
     prefill, decode = case.apart.prefill.tp, case.apart.decode.tp
+    chips = case.apart.prefill.accelerator, case.apart.decode.accelerator
+    if chips[0] != chips[1]:
+        system = case.apart.system
+        ratio = _bytes_per_operation(system.pool.step_time.inputs) / _bytes_per_operation(
+            part_of(MachineInputs, system.inputs)
+        )
+        return Reason(
+            "chips of their own", "for" if ratio > 1 else "against", ratio, "times",
+            f"Decode on {chips[1]} has {short(ratio)} times the memory bandwidth for each unit of arithmetic that {chips[0]} has: "
+            + ("the phases suit different chips, and only apart can each have its own." if ratio > 1 else
+               "the chip chosen for decode is the one that suits prompts better."),
+        )  # fmt: skip
     return Reason(
         "parallelism of its own", "for" if prefill != decode else "neither", max(prefill, decode) / min(prefill, decode), "times",
         f"Prefill is best in tensor {prefill}, decode in tensor {decode}: "
         + ("only apart can each have its own." if prefill != decode else "one degree does for both."),
     )  # fmt: skip
+
+
+def _bytes_per_operation(inputs: MachineInputs) -> float:
+    """Return the bytes that an accelerator reads for each operation that it can do in the data type chosen."""
+    machine = machine_of(inputs)
+    return machine.memory_bandwidth / machine.peak_flops
 
 
 LOW_LOAD = 0.5

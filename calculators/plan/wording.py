@@ -32,12 +32,12 @@ def _sentence(inputs: PlanInputs, result: PlanResult) -> str:
     rate = f"{readable(inputs.rate)} requests/s"
     if result.verdict == "does_not_fit":
         return (
-            f"{inputs.model} in {inputs.weight_dtype} does not fit on {inputs.accelerator}: no tensor degree up to 8 holds the "
+            f"{inputs.model} in {inputs.weight_dtype} does not fit on {_kinds(inputs)}: no tensor degree up to 8 holds the "
             "weights, the reserve and one request. A smaller format, or an accelerator with more memory, does."
         )
     if result.verdict == "too_slow_unloaded" or result.recommendation is None:
         return (
-            f"Even idle, no arrangement of {inputs.accelerator} brings the first token in {readable(inputs.ttft_slo_ms)} ms and each "
+            f"Even idle, no arrangement of {_kinds(inputs)} brings the first token in {readable(inputs.ttft_slo_ms)} ms and each "
             f"next one in {readable(inputs.tpot_slo_ms)} ms: more replicas do not help. {_lever(result)}"
         )
     best = result.recommendation
@@ -46,10 +46,23 @@ def _sentence(inputs: PlanInputs, result: PlanResult) -> str:
     if result.verdict == "too_few_accelerators":
         few = f" More than the {readable(inputs.most_gpus)} at hand."
     return (
-        f"Use **{best.gpus:,} × {inputs.accelerator}**: {described(best)}{cost}. At {rate} "
+        f"Use **{_counted(best)}**: {described(best)}{cost}. At {rate} "
         f"**{apart(100 * best.attainment, 100 * inputs.attainment)} %** of the requests meet both targets, with "
         f"{short(100 * (result.headroom or 0))} % of headroom.{few}"
     )
+
+
+def _kinds(inputs: PlanInputs) -> str:
+    other = inputs.decode_accelerator
+    return inputs.accelerator if other in (None, inputs.accelerator) else f"{inputs.accelerator} and {other}"
+
+
+def _counted(plan: Recommendation) -> str:
+    """Return how many accelerators of each kind."""
+    one, other = plan.prefill, plan.decode
+    if one.accelerator == other.accelerator:
+        return f"{plan.gpus:,} × {one.accelerator}"
+    return f"{one.gpus:,} × {one.accelerator} and {other.gpus:,} × {other.accelerator}"
 
 
 def described(plan: Recommendation) -> str:
@@ -102,9 +115,14 @@ def basis(inputs: PlanInputs) -> str:
     """Return in a sentence what the answer rests on."""
     return (
         "Closed forms of prefill first, chunked prefill and disaggregated pools at tensor degrees 1, 2, 4 and 8, requests spread "
-        f"at random over the instances; the fewest accelerators win. Step times by the set *{inputs.assumptions}*. Check the plan "
+        f"at random over the instances; {_rule(inputs)}. Step times by the set *{inputs.assumptions}*. Check the plan "
         "by simulation before you buy."
     )
+
+
+def _rule(inputs: PlanInputs) -> str:
+    two = inputs.decode_accelerator not in (None, inputs.accelerator)
+    return "the cheapest wins where both prices are known" if two else "the fewest accelerators win"
 
 
 def on_disaggregation(result: PlanResult) -> str:
@@ -114,9 +132,9 @@ def on_disaggregation(result: PlanResult) -> str:
     sides = [each.side for each in result.reasons]
     weighed = f"{sides.count('for')} reasons speak for it, {sides.count('against')} against."
     verdict = (
-        "**Disaggregate**: it takes fewer accelerators than the best colocated way."
+        "**Disaggregate**: it takes less than the best colocated way."
         if result.disaggregate
-        else "**Do not disaggregate**: the best colocated way takes as few accelerators, or fewer."
+        else "**Do not disaggregate**: the best colocated way takes as little, or less."
     )
     return f"{verdict} {weighed} Each has its own number for this scenario."
 
@@ -143,7 +161,7 @@ def deployments_table(plans: list[Recommendation]) -> dict[str, list[object]]:
     return {
         "Deployment": [described(each) for each in plans],
         "Kind": [KINDS[each.kind] for each in plans],
-        "Accelerators": [each.gpus for each in plans],
+        "Accelerators": [_counted(each) for each in plans],
         "Cost (US$/h)": [each.cost_per_hour for each in plans],
         "Million tokens in (US$)": [each.cost_per_million_input_tokens for each in plans],
         "Million tokens out (US$)": [each.cost_per_million_output_tokens for each in plans],

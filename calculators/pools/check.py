@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from calculators.clock import clock_of
 from calculators.inputs import part_of
 from calculators.outputs import output
 from calculators.pools.compute import compute
 from calculators.pools.goodputs import decode_side
 from calculators.pools.inputs import PoolsInputs
-from calculators.simulation import LONGEST, link_of, workload_of
+from calculators.simulation import clock_for, link_of, workload_of
 from calculators.systems import ServingInputs
 from formulas.closed_form import DomainError
 from formulas.montecarlo.confidence import Interval
@@ -59,13 +58,8 @@ class _Bench:
     requests: int
 
     def settings(self, kind: Kind, serving: ServingInputs) -> InstanceSettings:
-        prompt = self.inputs.prompt_tokens
-        contexts = (prompt, prompt + LONGEST * self.inputs.output_tokens if self.inputs.output_cv else
-                    prompt + self.inputs.output_tokens)  # fmt: skip
-        clock = clock_of(serving, prompt + self.requests, contexts, self.inputs.cached_tokens)
-        return InstanceSettings(
-            kind, clock, max_batch=decode_side(self.inputs).pool.slots if kind == "decode" else None
-        )
+        slots = decode_side(self.inputs).pool.slots if kind == "decode" else None
+        return InstanceSettings(kind, clock_for(serving, self.workload(1.0)), max_batch=slots)
 
     def workload(self, rate: float) -> Workload:
         return workload_of(self.inputs, rate, self.requests)

@@ -55,7 +55,7 @@ def goodputs_of(inputs: PoolsInputs) -> Goodputs:
 
 def _decode(inputs: PoolsInputs) -> float | None:
     try:
-        return decode_side(inputs).pool.max_rate(inputs.tpot_slo_ms, inputs.attainment)
+        return decode_side(inputs).decode_goodput(inputs.tpot_slo_ms, inputs.attainment)
     except InputsError as refused:
         if inputs.decode_tp is None:
             raise

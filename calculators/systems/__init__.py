@@ -1,6 +1,6 @@
 """Three ways to serve prompts and tokens, in closed form on real figures: prefill first, chunked, disaggregated."""
 
-from calculators.systems.base import Latency, ServingInputs, System, overtaking_rates
+from calculators.systems.base import Latency, ServingInputs, System, overtaking_rates, split_of
 from calculators.systems.colocated import ChunkedPrefill, PrefillFirst
 from calculators.systems.disaggregated import Disaggregated
 
@@ -12,4 +12,5 @@ __all__ = [
     "ServingInputs",
     "System",
     "overtaking_rates",
+    "split_of",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from calculators.decode_pool import Pool, PoolInputs, pool_of
-from calculators.inputs import part_of
-from calculators.scenario import KvLink, ServiceLevels
-from calculators.service_time import PrefillInputs, prefill_time
+from calculators.inputs import InputError, InputsError, part_of
+from calculators.scenario import Burstiness, KvLink, PromptSpread, ServiceLevels
+from calculators.service_time import PrefillInputs, prefill_times_ms
 from formulas.closed_form import DomainError
+from formulas.queueing.bursts.gamma_prompts import LEAST_SHAPE, MOST_SHAPE
+from formulas.queueing.service import LognormalLengths, ServiceLaw, equal_service, service_law
 
 Array = NDArray[np.float64]
 
@@ -27,7 +29,7 @@ LOWEST = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServingInputs(KvLink, PoolInputs):
+class ServingInputs(KvLink, Burstiness, PromptSpread, PoolInputs):
     """What the three ways to serve depend on, beside the rate and the targets."""
 
 
@@ -79,12 +81,21 @@ class System(ABC):
     ----------
     inputs
         The instance and the workload.
+    split
+        Over how many such systems the requests are spread at random: bursts thin out.
     """
 
     inputs: ServingInputs
+    split: int = field(default=1, kw_only=True)
 
     name = ""
     key = ""
+
+    def __post_init__(self) -> None:
+        low, high = 1 / MOST_SHAPE, 1 / LEAST_SHAPE
+        if not low <= self.inputs.arrival_scv <= high:
+            sentence = f"the forms of serving hold from {low:g} to {high:g}"
+            raise InputsError([InputError("arrival_scv", self.inputs.arrival_scv, sentence)])
 
     @property
     @abstractmethod
@@ -110,13 +121,40 @@ class System(ABC):
         return pool_of(self.inputs)
 
     @cached_property
+    def prefill_law(self) -> ServiceLaw:
+        """Distribution of the time of a prompt [s]."""
+        return prefill_law_of(self.inputs)
+
+    @property
     def prefill_s(self) -> float:
-        """Time of one prompt alone [s]."""
-        return 1e-3 * prefill_time(part_of(PrefillInputs, self.inputs, service_ms=None)).service_ms
+        """Mean time of a prompt alone [s]."""
+        return self.prefill_law.mean
+
+    def arrival_scv(self, instances: float = 1.0) -> float:
+        """Squared coefficient of variation of the gaps at one of so many instances, requests spread at random []."""
+        return 1 + (self.inputs.arrival_scv - 1) / max(self.split * instances, 1.0)
 
     def goodput(self, targets: ServiceLevels) -> float | None:
         """Return the largest rate [requests/s] at which the targets are attained, or ``None`` if no rate is."""
         return _goodput(self, targets.ttft_slo_ms, targets.tpot_slo_ms, targets.attainment)
+
+
+def split_of(inputs: Burstiness, instances: int) -> int:
+    """Return over how many instances bursts thin out: at Poisson times it makes no difference, and one answer does for all."""
+    return instances if inputs.arrival_scv != 1 else 1
+
+
+def prefill_law_of(inputs: ServingInputs) -> ServiceLaw:
+    """Return the distribution of the time of a prompt [s]: log-normal lengths, each by the step-time model."""
+    return _prefill_law(part_of(PrefillInputs, inputs, service_ms=None), inputs.prompt_cv)
+
+
+@lru_cache(maxsize=256)
+def _prefill_law(inputs: PrefillInputs, cv: float) -> ServiceLaw:
+    if not cv:
+        return equal_service(1e-3 * float(prefill_times_ms(inputs, inputs.prompt_tokens)))
+    lengths = LognormalLengths(float(inputs.prompt_tokens), cv)
+    return service_law(lengths, lambda length: 1e-3 * prefill_times_ms(inputs, length))
 
 
 @lru_cache(maxsize=4096)

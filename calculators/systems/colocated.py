@@ -83,7 +83,15 @@ class PrefillFirst(System):
         pool = self.pool
         if rate * self.prefill_s > NEAR_SATURATION:
             raise DomainError("So close to saturation that hundreds of prompts wait: no answer there.")
-        return _within_memory(self, forms.prefill_first(rate, self.prefill_s, pool.steps, pool.step_time))
+        law = forms.prefill_first(
+            rate,
+            self.prefill_law,
+            pool.steps,
+            pool.step_time,
+            arrival_scv=self.arrival_scv(),
+            lengths_cv2=pool.lengths_cv2,
+        )
+        return _within_memory(self, law)
 
 
 @dataclass(frozen=True)
@@ -117,7 +125,7 @@ class ChunkedPrefill(System):
 
     @cached_property
     def _clock(self) -> ServingClock:
-        prompt = self.inputs.prompt_tokens
+        prompt = self._typical_prompt
         contexts = (prompt, prompt + self.inputs.output_tokens)
         most = min(2 * self.budget, MOST_WAITING * prompt + (self.pool.slots or 1))
         clock = clock_of(self.inputs, most, contexts, self.inputs.cached_tokens)
@@ -125,13 +133,26 @@ class ChunkedPrefill(System):
 
     def _mixed(self, sequences: Array, prompt_tokens: Array) -> Array:
         context = self.pool.context_tokens - self.inputs.cached_tokens
-        return self._clock.mixed_s(sequences, context, prompt_tokens, self.inputs.prompt_tokens)
+        return self._clock.mixed_s(sequences, context, prompt_tokens, self._typical_prompt)
+
+    @property
+    def _typical_prompt(self) -> int:
+        """Tokens of the prompt that a prompt token is in: more than the mean where they spread."""
+        return round(self.inputs.prompt_tokens * (1 + self.inputs.prompt_cv**2))
 
     def latency(self, rate: float) -> ColocatedLatency:
         """Return the times at a rate [requests/s]."""
         if rate >= self.bound:
             raise DomainError("Prompts arrive at least as fast as full steps take them.")
-        law = forms.chunked(rate, self.inputs.prompt_tokens, self.pool.steps, self._mixed, self.budget)
+        law = forms.chunked(
+            rate,
+            self.inputs.prompt_tokens,
+            self.pool.steps,
+            self._mixed,
+            self.budget,
+            prompts=forms.Unevenness(self.arrival_scv(), self.inputs.prompt_cv**2),
+            lengths_cv2=self.pool.lengths_cv2,
+        )
         return _within_memory(self, law)
 
 

@@ -8,67 +8,73 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from calculators.decode_pool import Pool, pool_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import Transfer, TransferInputs, route_of, transfer
 from calculators.scenario import ServiceLevels
-from calculators.systems.base import Latency, ServingInputs, System
+from calculators.systems.base import LOWEST, PRECISION, Latency, ServingInputs, System
 from formulas.closed_form import DomainError
-from formulas.decode_pool import PoolLaw
-from formulas.queueing import md1
+from formulas.decode_pool import BunchedTimes, PoolLaw
+from formulas.interference import Prompts
+from formulas.interference import prompts as forms
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DisaggregatedLatency(Latency):
-    """M/D/1 for the first token, the decode pool for the next; the transfer comes before the second token."""
+    """The prompts' queue for the first token, the decode pool for the next; the transfer comes before the second token.
 
-    rate: float
-    prefill_s: float
-    law: PoolLaw
-    lengths_cv2: float
+    Attributes
+    ----------
+    prompts
+        What one prefill instance serves.
+    tokens
+        Times per output token in one decode instance.
+    transfer_s
+        Mean time that a cache takes from one to the other.
+    """
+
+    prompts: Prompts
+    tokens: BunchedTimes
     transfer_s: float
 
     @property
     def mean_ttft_s(self) -> float:
         """Mean time to first token."""
-        return float(md1.MEAN_TTFT(rate=self.rate, service_time=self.prefill_s))
+        return self.prompts.mean_wait + self.prompts.law.mean
 
     @property
     def mean_tpot_s(self) -> float:
         """Mean time per output token."""
-        return float(self.law.tpot_from_arrival(None, self.lengths_cv2)) + self._late_s
+        return self.tokens.mean + self._late_s
 
     @property
     def mean_batch(self) -> float:
         """Mean sequences in the decode instance."""
-        return self.law.mean_batch
+        return self.tokens.law.mean_batch
 
     @property
     def _late_s(self) -> float:
-        return self.transfer_s / self.law.tokens
+        return self.transfer_s / self.tokens.law.tokens
 
     def ttft_quantile_s(self, level: Any) -> Array:
         """Time to first token that a share `level` of the requests do not exceed."""
-        wait = md1.wait_quantile(np.asarray(level, dtype=float), self.rate * self.prefill_s)
-        return np.asarray(self.prefill_s * (1 + wait))
+        return self.prompts.finished_quantile(level)
 
     def tpot_quantile_s(self, level: Any) -> Array:
         """Time per output token that a share `level` of the requests do not exceed."""
-        return np.asarray(self.law.tpot_from_arrival(np.asarray(level, dtype=float), self.lengths_cv2)) + self._late_s
+        return self.tokens.quantile(level) + self._late_s
 
     def ttft_share_within(self, time_s: float) -> float:
         """Share of the requests whose first token comes within a time."""
-        wait = time_s / self.prefill_s - 1
-        if wait < 0:
-            return 0.0
-        return 1 - float(md1.wait_survival(np.array([wait]), np.array([self.rate * self.prefill_s]))[0])
+        return float(self.prompts.finished_within(time_s))
 
     def tpot_share_within(self, time_s: float) -> float:
         """Share of the requests whose tokens come within a time each."""
-        return float(self.law.share_within(time_s - self._late_s, self.lengths_cv2))
+        return float(self.tokens.share_within(time_s - self._late_s))
 
 
 @dataclass(frozen=True)
@@ -119,9 +125,11 @@ class Disaggregated(System):
         moved = self.hand_off(rate)
         if moved.mean_ms is None:
             raise DomainError("The link does not keep up.")
-        return DisaggregatedLatency(
-            rate / self.prefill_instances, self.prefill_s, law, self.pool.lengths_cv2, 1e-3 * moved.mean_ms
-        )
+        prompts = Prompts(rate / self.prefill_instances, self.prefill_law, self.arrival_scv(self.prefill_instances))
+        return DisaggregatedLatency(prompts, self._tokens(law), 1e-3 * moved.mean_ms)
+
+    def _tokens(self, law: PoolLaw) -> BunchedTimes:
+        return BunchedTimes(law, self.pool.lengths_cv2, self.arrival_scv(self.decode_instances))
 
     def in_proportion(self, targets: ServiceLevels) -> Disaggregated | None:
         """Return one accelerator's worth of both, split so that either side reaches its own target at the same rate.
@@ -129,7 +137,7 @@ class Disaggregated(System):
         ``None`` if one of the sides meets its target at no rate.
         """
         prefill = self.prefill_goodput(targets.ttft_slo_ms, targets.attainment)
-        decode = self.pool.max_rate(targets.tpot_slo_ms, targets.attainment)
+        decode = self.decode_goodput(targets.tpot_slo_ms, targets.attainment)
         if not prefill or not decode:
             return None
         share = (1 / prefill) / (1 / prefill + 1 / decode)
@@ -138,8 +146,22 @@ class Disaggregated(System):
 
     def prefill_goodput(self, ttft_slo_ms: float, attainment: float) -> float | None:
         """Return the largest rate of one prefill instance at which enough first tokens are in time, or ``None``."""
-        wait_limit = 1e-3 * ttft_slo_ms / self.prefill_s - 1
-        if wait_limit < 0:
+        return forms.max_rate(
+            1e-3 * ttft_slo_ms, attainment, self.prefill_law, self.arrival_scv(self.prefill_instances)
+        )
+
+    def decode_goodput(self, tpot_slo_ms: float, attainment: float) -> float | None:
+        """Return the largest rate of one decode instance at which enough requests are in time, or ``None``."""
+        at_random = self.pool.max_rate(tpot_slo_ms, attainment)
+        if not at_random or self.arrival_scv(self.decode_instances) == 1:
+            return at_random
+
+        def excess(rate: float) -> float:
+            law = self.pool.law(rate)
+            return (0.0 if law is None else float(self._tokens(law).share_within(1e-3 * tpot_slo_ms))) - attainment
+
+        low = LOWEST * at_random
+        high = at_random if self.inputs.arrival_scv > 1 else (1 - PRECISION) * self.pool.capacity
+        if excess(low) < 0:
             return None
-        rate = float(md1.max_utilization(wait_limit, attainment)) / self.prefill_s
-        return rate if rate > 0 else None
+        return high if excess(high) >= 0 else float(brentq(excess, low, high, xtol=PRECISION * at_random))

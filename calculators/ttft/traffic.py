@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from calculators.inputs import choice, file_path, integer, number
-from calculators.scenario import PromptSpread
+from calculators.inputs import choice, file_path, integer
+from calculators.scenario import Burstiness, PromptSpread
 from calculators.ttft.arrivals import is_poisson
 
 OWN_STREAM = ("random", "round_robin")
@@ -17,7 +17,7 @@ ONE_QUEUE = ("shared", "least_work")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RealTraffic(PromptSpread):
+class RealTraffic(PromptSpread, Burstiness):
     """What makes traffic harder than equal prompts at Poisson times on one instance."""
 
     servers: int = integer(
@@ -43,17 +43,6 @@ class RealTraffic(PromptSpread):
         help="The law of the lengths where their spread is above 0; the prompt length is their mean. two_point: short "
         "prompts of half the mean, and as many long ones, as long, as the spread needs. With a typed service time, "
         "that is the mean and times are in proportion to lengths.",
-    )
-    arrival_scv: float = number(
-        "Burstiness of arrivals",
-        low=0,
-        high=100,
-        default=1,
-        step=1,
-        symbol="c_a^2",
-        help="Squared coefficient of variation of the gaps between arrivals, which are gamma distributed: 1 is "
-        "Poisson, 0 is a steady beat, above 1 they come in bursts. Load generators call 1 over it burstiness. Of the kind of "
-        "arrivals gamma only.",
     )
     batch_size: int = integer(
         "Prompts prefilled together",

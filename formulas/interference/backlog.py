@@ -61,7 +61,7 @@ class Backlog:
     takes one of the two next to it, so that it is right on average.
     """
 
-    def __init__(self, rate: float, prompt: int, mixed_time: MixedTime, batch: float, budget: int) -> None:
+    def __init__(self, rate: float, prompt: float, mixed_time: MixedTime, batch: float, budget: int) -> None:
         room = budget - batch
         if room <= 0:
             raise DomainError(_STARVED)
@@ -121,23 +121,32 @@ class Backlog:
                 break
         return variance, startup
 
-    def first_token(self) -> tuple[FirstToken, float]:
-        """Law of the time from the arrival to the first token, and the mean number of whole steps in it []."""
-        arrivals = self.law * self.step_s / self.mean_step_s
+    def first_token(self, shares: Array, own_tokens: Array) -> tuple[FirstToken, float]:
+        """Law of the time from the arrival to the first token, and the mean number of whole steps in it [].
+
+        Parameters
+        ----------
+        shares, own_tokens
+            Lengths that a prompt has itself, with their shares []; those before and after it have the length of the chain.
+        """
         k = np.arange(self.arrivals)
-        mean = self.rate * self.step_s[:, np.newaxis]
-        earlier = pdtrc(k, mean) / mean  # those before it in the same step, at a uniform moment of the step
-        work = self.left[:, np.newaxis] + self.units * (k + 1)
+        step_s, left = self.step_s[:, np.newaxis, np.newaxis], self.left[:, np.newaxis, np.newaxis]
+        arrivals = self.law[:, np.newaxis, np.newaxis] * step_s / self.mean_step_s
+        mean = self.rate * step_s
+        earlier = (
+            pdtrc(k[:, np.newaxis], mean) / mean
+        )  # those before it in the same step, at a uniform moment of the step
+        work = left + self.units * k[:, np.newaxis] + own_tokens / self.unit
         steps = np.ceil(work / self.room - 1e-9)
         full = (steps - 1) * self.full_s
-        later = self.rate * (self.step_s[:, np.newaxis] / 2 + full)
+        weight = arrivals * earlier * shares
+        some = weight > _RARE
+        weight, work, steps, full = (np.broadcast_to(each, some.shape)[some] for each in (weight, work, steps, full))
+        running = np.broadcast_to(step_s, some.shape)[some]
+        later = self.rate * (running / 2 + full)
         last = np.full_like(work, self.full_s)
         for j in k:
             chance = np.exp(j * np.log(later) - later - gammaln(j + 1))
             last += chance * (self._mixed(work - (steps - 1) * self.room + j * self.units) - self.full_s)
-        weight = arrivals[:, np.newaxis] * earlier
-        weight = (weight / weight.sum()).ravel()
-        running = np.broadcast_to(self.step_s[:, np.newaxis], work.shape).ravel()
-        some = weight > _RARE
-        first = FirstToken(weight[some] / weight[some].sum(), running[some], (full + last).ravel()[some])
-        return first, float(weight @ steps.ravel())
+        weight = weight / weight.sum()
+        return FirstToken(weight, running, full + last), float(weight @ steps)

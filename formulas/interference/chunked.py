@@ -24,13 +24,12 @@ budget  requests/s  mean TTFT  mean TPOT  P90 TPOT  P99 TPOT
 ======  ==========  =========  =========  ========  ========
 
 At 55 requests/s the mean TTFT is 2 to 6 % low (the chain holds the batch at its mean), and P99 at a budget of 2048
-11 % low. Prompts and outputs are each of one length, and decode steps never stop for want of a sequence.
+11 % low. Decode steps never stop for want of a sequence.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -38,7 +37,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from formulas.closed_form import ClosedForm, Condition, at_most, variable
 from formulas.interference.backlog import Backlog, FirstToken, MixedTime
-from formulas.interference.stretched import BusyTime, Stretched, busy_time, quantile_of, stretched
+from formulas.interference.prompts import EVEN, Unevenness
+from formulas.interference.stretched import (
+    Stretched,
+    TokenTimes,
+    busy_time,
+    lengths_in_bins,
+    prompts_in_bins,
+    quantile_of,
+    stretched,
+)
 
 Array = NDArray[np.float64]
 
@@ -74,12 +82,12 @@ class Chunked:
         Mean steps from a prompt's first chance to its first token, the wait behind others included [].
     mixed_share
         Share of the steps with a prompt in them [].
-    mean_ttft, mean_tpot
-        Mean time to first token, and per output token after it [s].
-    noise_s
-        Excess per prompt that would vary the time as much as the prompts do, if they came alone [s].
+    mean_ttft
+        Mean time to first token [s].
     longest_s
         Time of a step that fills the budget, which no percentile exceeds [s].
+    token_times
+        Law of the time per output token.
     first
         Law of the time to first token.
     """
@@ -89,9 +97,8 @@ class Chunked:
     ttft_steps: float
     mixed_share: float
     mean_ttft: float
-    mean_tpot: float
-    noise_s: float
     longest_s: float
+    token_times: TokenTimes
     first: FirstToken
 
     @property
@@ -105,26 +112,20 @@ class Chunked:
         return self.steps.seen_batch
 
     @property
-    def tpot_deviation(self) -> float:
-        """Standard deviation of the time per output token over the requests [s]."""
-        return float(np.sqrt(self.steps.variance(self.noise_s)) / self.steps.tokens)
-
-    @cached_property
-    def _busy_time(self) -> BusyTime:
-        m, s = self.steps.tokens, self.steps
-        moments = m * self.mean_tpot, (m * self.tpot_deviation) ** 2
-        return busy_time(s.work_s, s.rate, self.excess_s, np.ones(1), moments)
+    def mean_tpot(self) -> float:
+        """Mean time per output token after the first, over the requests [s]."""
+        return self.token_times.mean
 
     def tpot_quantile(self, level: ArrayLike) -> Array:
         """Time per output token that a share `level` of the requests do not exceed [s]."""
         longest = max(self.longest_s, self.mean_tpot)
-        return np.asarray(np.minimum(self._busy_time.quantile(level) / self.steps.tokens, longest))
+        return np.asarray(np.minimum(self.token_times.quantile(level), longest))
 
     def tpot_share_within(self, time: ArrayLike) -> Array:
         """Share of the requests whose time per output token does not exceed `time` [s]."""
         times = np.asarray(time, dtype=float)
         longest = max(self.longest_s, self.mean_tpot)
-        return np.where(times >= longest, 1.0, self._busy_time.share_within(self.steps.tokens * times))
+        return np.where(times >= longest, 1.0, self.token_times.share_within(times))
 
     def ttft_share_within(self, time: ArrayLike) -> Array:
         """Share of the requests whose time to first token does not exceed `time` [s]."""
@@ -136,18 +137,26 @@ class Chunked:
 
 
 def chunked(
-    rate: float, prompt_tokens: int, tokens: float, mixed_time: MixedTime, budget: int, excess: float = 0.0
+    rate: float,
+    prompt_tokens: float,
+    tokens: float,
+    mixed_time: MixedTime,
+    budget: int,
+    excess: float = 0.0,
+    *,
+    prompts: Unevenness = EVEN,
+    lengths_cv2: float = 0.0,
 ) -> Chunked:
-    """Prompts of one length in chunks: every step decodes all sequences and fills the budget with prompts in turn.
+    """Prompts in chunks: every step decodes all sequences and fills the budget with prompts in turn.
 
     Parameters
     ----------
     rate
         Requests per second [1/s].
     prompt_tokens
-        Tokens of a prompt []; several prompts may share a step.
+        Mean tokens of a prompt []; several prompts may share a step.
     tokens
-        Decode steps of a request: its output tokens after the first [].
+        Decode steps of a request, on average: its output tokens after the first [].
     mixed_time
         Time of a step with n sequences and p prompt tokens [s]; arrays broadcast. What a prompt token attends to
         is up to it: half of the prompt, on average.
@@ -155,6 +164,11 @@ def chunked(
         Most tokens in a step, sequences and prompts together [].
     excess
         A first guess of what a prompt adds, from a rate nearby: it saves time [s].
+    prompts
+        How unevenly prompts come, and how their lengths spread, log-normal. Those that wait are taken for equal ones
+        that vary as much; the prompt itself has its own length.
+    lengths_cv2
+        Squared coefficient of variation of the output lengths, log-normal if it is not 0 [].
 
     Raises
     ------
@@ -169,25 +183,42 @@ def chunked(
     >>> small.excess_s, small.mean_ttft, small.mean_tpot, small.prompt_steps
     (0.0068, 0.0384, 0.0101, 2)
     """
-    batch = stretched(rate, tokens, lambda n: mixed_time(n, np.zeros(1)), excess).batch
+
+    def plain(n: Array) -> Array:
+        return mixed_time(n, np.zeros(1))
+
+    alike = prompts.alike
+    batch = stretched(rate, tokens, plain, excess, prompts).batch
     for _ in range(30):
-        chain = Backlog(rate, prompt_tokens, mixed_time, batch, budget)
-        excess, before = chain.excess, excess
-        steps = stretched(rate, tokens, lambda n: mixed_time(n, np.zeros(1)), excess)
+        chain = Backlog(rate / alike, prompt_tokens * alike, mixed_time, batch, budget)
+        excess, before = chain.excess / alike, excess
+        steps = stretched(rate, tokens, plain, excess, prompts)
         batch = steps.batch
         if abs(excess - before) <= 1e-4 * excess:
             break
-    noise, startup = chain.fluctuation(tokens)
-    prompts = steps.batch / (1 - rate * excess) ** 2  # their variance during as many steps
-    first, ttft_steps = chain.first_token()
+    shares, own_tokens = prompts_in_bins(prompt_tokens, prompts.services)
+    first, ttft_steps = chain.first_token(shares, own_tokens)
     return Chunked(
         steps=steps,
         prompt_steps=ceil(prompt_tokens / (budget - batch)),
         ttft_steps=ttft_steps,
         mixed_share=1 - float(chain.law[0]),
         mean_ttft=first.mean,
-        mean_tpot=steps.step_s / (1 - rate * excess) + startup / tokens,
-        noise_s=float(np.sqrt(noise / prompts)),
         longest_s=chain.full_s,
+        token_times=_token_times(steps, chain, lengths_cv2),
         first=first,
     )
+
+
+def _token_times(steps: Stretched, chain: Backlog, lengths_cv2: float) -> TokenTimes:
+    """Law of the time per output token: of each length, a delay busy period with the excess of the mixed steps."""
+    rest, alike = 1 - steps.rate * steps.interruption_s, steps.prompts.alike
+    noise, startup = chain.fluctuation(steps.tokens)
+    noise_s = float(np.sqrt(noise * rest**2 / steps.batch))
+    shares, lengths = lengths_in_bins(steps.tokens, lengths_cv2)
+    times = []
+    for m in lengths:
+        work = m * steps.step_s
+        moments = work / rest + startup, steps.variance(float(m) if lengths_cv2 else None, noise_s)
+        times.append(busy_time(work, steps.rate / alike, steps.interruption_s * alike, np.ones(1), moments))
+    return TokenTimes(shares, lengths, tuple(times))

@@ -18,26 +18,34 @@ requests/s  load of prompts  mean TTFT  mean TPOT  P90 TPOT  P99 TPOT
         50             0.70       -0.2        0.6      -0.6      -2.9
 ==========  ===============  =========  =========  ========  ========
 
-Prompts and outputs are each of one length, and a mean context stands for the contexts in the batch. With geometric
-output lengths the mean over tokens is still within 0.2 to 1.2 %, but a request's own mean is spread far more, as
-short ones average over little: the mean over requests is 1 to 5 % above the formula and P90 3 to 9 %.
+A mean context stands for the contexts in the batch. Prompts that spread, or come in bursts, wait as in M/G/1 or behind
+gamma arrivals, exactly; tokens feel them through :class:`~formulas.interference.prompts.Unevenness`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import pdtrc
 
-from formulas.closed_form import ClosedForm, Condition, Step, equation, less, variable
+from formulas.closed_form import ClosedForm, Condition, DomainError, Step, equation, less, variable
 from formulas.decode_pool.affine import FIXED, SLOPE, TOKENS, TPOT
 from formulas.decode_pool.law import StepTime
 from formulas.interference.busy_period import BUSY_MEAN, INTERRUPTION, WORK
-from formulas.interference.stretched import BusyTime, Stretched, busy_time, quantile_of, stretched
+from formulas.interference.prompts import Prompts
+from formulas.interference.stretched import (
+    PROMPTS_ALONE,
+    Stretched,
+    TokenTimes,
+    busy_time,
+    lengths_in_bins,
+    quantile_of,
+    stretched,
+)
 from formulas.queueing import md1
+from formulas.queueing.service import ServiceLaw, equal_service
 
 Array = NDArray[np.float64]
 
@@ -48,7 +56,6 @@ STEP = variable("step_s", "T", "s", "mean time of a decode step that brings a to
 _R, _D, _M, _A, _B = (v.symbol for v in (md1.RATE, md1.SERVICE, TOKENS, FIXED, SLOPE))
 _LEFT = _R * _D + _R**2 * _D**2 / 2 / (1 - _R * _D)
 _NODES = 12
-_ROUNDING = 1e-12
 _UNSTABLE = "Unstable: prompts and tokens together ask for more time than there is, so there is no steady state."
 
 
@@ -111,23 +118,20 @@ class PrefillFirst:
 
     Attributes
     ----------
-    prefill_s
-        Time of a prompt [s].
+    prompts
+        The prompts.
     steps
-        The decode steps between the prompts.
-    ahead
-        Probabilities of 0, 1, ... prompts behind one's own at the first token [].
+        The decode steps between them.
     mean_ttft
         Mean time to first token [s].
-    mean_tpot
-        Mean time per output token after the first [s].
+    token_times
+        Law of the time per output token.
     """
 
-    prefill_s: float
+    prompts: Prompts
     steps: Stretched
-    ahead: Array
     mean_ttft: float
-    mean_tpot: float
+    token_times: TokenTimes
 
     @property
     def mean_batch(self) -> float:
@@ -135,71 +139,69 @@ class PrefillFirst:
         return self.steps.seen_batch
 
     @property
-    def tpot_deviation(self) -> float:
-        """Standard deviation of the time per output token over the requests [s]."""
-        rest, n = 1 - self.steps.rate * self.prefill_s, np.arange(self.ahead.size)
-        mean = float(self.ahead @ n)
-        each = self.prefill_s + self.steps.slope_s * self.steps.tokens
-        number = float(self.ahead @ (n - mean) ** 2) / rest**2 + mean * (1 - rest) / rest**3
-        return float(np.sqrt(self.steps.variance() + each**2 * number) / self.steps.tokens)
-
-    @cached_property
-    def _busy_time(self) -> BusyTime:
-        m, s = self.steps.tokens, self.steps
-        moments = m * self.mean_tpot, (m * self.tpot_deviation) ** 2
-        return busy_time(s.work_s, s.rate, self.prefill_s, self.ahead, moments)
+    def mean_tpot(self) -> float:
+        """Mean time per output token after the first, over the requests [s]."""
+        return self.token_times.mean
 
     def tpot_quantile(self, level: ArrayLike) -> Array:
         """Time per output token that a share `level` of the requests do not exceed [s]."""
-        return self._busy_time.quantile(level) / self.steps.tokens
+        return self.token_times.quantile(level)
 
     def tpot_share_within(self, time: ArrayLike) -> Array:
         """Share of the requests whose time per output token does not exceed `time` [s]."""
-        return self._busy_time.share_within(self.steps.tokens * np.asarray(time))
+        return self.token_times.share_within(time)
 
     def ttft_share_within(self, time: ArrayLike) -> Array:
         """Share of the requests whose time to first token does not exceed `time` [s].
 
-        The wait of M/D/1 and the rest of a decode step are independent; the rest is uniform over a step, and nothing
+        The wait for prompts and the rest of a decode step are independent; the rest is uniform over a step, and nothing
         where no sequence is there.
         """
-        wait = np.asarray(time, dtype=float) - self.prefill_s
-        idle = 1 - self.steps.rate * self.prefill_s  # of the prompts: those who find none before them
+        times, prompts = np.asarray(time, dtype=float), self.prompts
+        idle, law = prompts.no_wait, prompts.law
         nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-        later = self._waits_within(wait[..., np.newaxis] - self._longest_rest * (nodes + 1) / 2) - idle
-        after_a_rest = idle * np.clip(wait / self._longest_rest, 0.0, 1.0) + np.maximum(later, 0.0) @ (weights / 2)
+        earlier = times[..., np.newaxis] - self._longest_rest * (nodes + 1) / 2
+        later = prompts.finished_within(earlier) - idle * prompts.served_within(earlier)
+        at_once = np.clip((times[..., np.newaxis] - law.all_values) / self._longest_rest, 0.0, 1.0) @ law.all_weights
+        after_a_rest = idle * at_once + np.maximum(later, 0.0) @ (weights / 2)
         empty = self.steps.empty
-        return np.asarray(empty * self._waits_within(wait) + (1 - empty) * after_a_rest)
+        return np.asarray(empty * prompts.finished_within(times) + (1 - empty) * after_a_rest)
 
     @property
     def _longest_rest(self) -> float:
         return 2 * self.steps.residual_s / max(1 - self.steps.empty, 1e-12)
 
-    def _waits_within(self, wait: Array) -> Array:
-        """Share of the prompts that wait at most so long for others [s]; none where the time is negative."""
-        in_services = wait / self.prefill_s
-        load = np.full(np.shape(wait), self.steps.rate * self.prefill_s)
-        share = 1 - md1.wait_survival(np.maximum(in_services, 0.0), load)
-        return np.where(in_services >= -_ROUNDING, share, 0.0)
-
     def ttft_quantile(self, level: ArrayLike) -> Array:
         """Time to first token that a share `level` of the requests do not exceed [s]."""
-        return quantile_of(self.ttft_share_within, level, self.prefill_s, self.prefill_s + self._longest_rest)
+        shortest = float(self.prompts.law.all_values[0])
+        return quantile_of(self.ttft_share_within, level, shortest, self.mean_ttft + self._longest_rest)
 
 
-def prefill_first(rate: float, prefill_time: float, tokens: float, step_time: StepTime) -> PrefillFirst:
-    """Prompts of one length, each served alone and before any decode step.
+def prefill_first(
+    rate: float,
+    prefill_time: float | ServiceLaw,
+    tokens: float,
+    step_time: StepTime,
+    *,
+    arrival_scv: float = 1.0,
+    lengths_cv2: float = 0.0,
+) -> PrefillFirst:
+    """Prompts that are served one at a time and before any decode step.
 
     Parameters
     ----------
     rate
         Requests per second [1/s].
     prefill_time
-        Time of a prompt [s].
+        Time of a prompt, or its distribution [s].
     tokens
-        Decode steps of a request: its output tokens after the first [].
+        Decode steps of a request, on average: its output tokens after the first [].
     step_time
         Time of a decode step at n sequences [s], as for :func:`~formulas.decode_pool.law.stationary_law`.
+    arrival_scv
+        Squared coefficient of variation of the gaps between arrivals, gamma distributed: 1 for Poisson arrivals [].
+    lengths_cv2
+        Squared coefficient of variation of the output lengths, log-normal if it is not 0 [].
 
     Raises
     ------
@@ -212,12 +214,38 @@ def prefill_first(rate: float, prefill_time: float, tokens: float, step_time: St
     >>> both.mean_ttft, both.mean_tpot, float(both.tpot_quantile(0.9)), both.mean_batch
     (0.0270, 0.01866, 0.0241, 51.07)
     """
-    steps = stretched(rate, tokens, step_time, prefill_time)
-    ttft = PREFILL_FIRST_TTFT(rate=rate, service_time=prefill_time, residual_s=steps.residual_s)
-    ahead = _left_behind(rate * prefill_time)
-    waiting = float(ahead @ np.arange(ahead.size)) * prefill_time
-    tpot = BUSY_MEAN(rate=rate, work_s=steps.work_s + waiting, interruption_s=prefill_time) / tokens
-    return PrefillFirst(prefill_time, steps, ahead, ttft, tpot)
+    law = prefill_time if isinstance(prefill_time, ServiceLaw) else equal_service(prefill_time)
+    if rate * law.mean >= 1:
+        raise DomainError(PROMPTS_ALONE)
+    prompts = Prompts(rate, law, arrival_scv)
+    steps = stretched(rate, tokens, step_time, law.mean, prompts.unevenness)
+    ttft = prompts.mean_wait + law.mean + steps.residual_s
+    return PrefillFirst(prompts, steps, ttft, _token_times(prompts, steps, lengths_cv2))
+
+
+def _token_times(prompts: Prompts, steps: Stretched, lengths_cv2: float) -> TokenTimes:
+    """Law of the time per output token: of each length, a delay busy period behind the prompts left behind."""
+    rest, alike = 1 - prompts.load, prompts.unevenness.alike
+    ahead = _left_behind(prompts.load)
+    mean_left, _ = prompts.left_behind
+    shares, lengths = lengths_in_bins(steps.tokens, lengths_cv2)
+    times = []
+    for m in lengths:
+        work = m * steps.step_s
+        own = steps.variance(float(m) if lengths_cv2 else None)
+        moments = (work + mean_left) / rest, own + _variance_of_what_is_left(prompts, steps.slope_s * m)
+        times.append(busy_time(work, prompts.rate / alike, prompts.law.mean * alike, ahead, moments))
+    return TokenTimes(shares, lengths, tuple(times))
+
+
+def _variance_of_what_is_left(prompts: Prompts, longer_s: float) -> float:
+    """Variance of the time that the prompts left behind take, and of what they add to all later steps [s^2]."""
+    load, rest, uneven = prompts.load, 1 - prompts.load, prompts.unevenness
+    work, work_variance = prompts.left_behind
+    number, number_variance = prompts.number_behind
+    taken = work_variance / rest**2 + work * load * prompts.law.mean * uneven.time / rest**3
+    joined = number_variance / rest**2 + number * load * uneven.both(load) / rest**3
+    return float((np.sqrt(taken) + longer_s * np.sqrt(joined)) ** 2)
 
 
 def _left_behind(load: float) -> Array:

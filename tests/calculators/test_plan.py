@@ -10,7 +10,7 @@ import pytest
 
 from calculators import outputs
 from calculators.fleet import instances_for
-from calculators.inputs import part_of
+from calculators.inputs import InputsError, part_of
 from calculators.plan import launch, wording
 from calculators.plan.check import check
 from calculators.plan.compute import PlanInputs, compute, deployments_of
@@ -137,3 +137,62 @@ def test_the_result_is_a_table_for_people():
     table = outputs.as_table(compute(EIGHT_B))
     assert len(table["Figure"]) == len(table["Value"]) == len(table["Unit"])
     assert part_of(ServingInputs, EIGHT_B, tp=1).tp == 1
+
+
+@pytest.mark.parametrize("harder", [{"prompt_cv": 1.5}, {"arrival_scv": 6.0}, {"prompt_cv": 1.0, "output_cv": 1.0}])
+def test_harder_traffic_takes_no_fewer_accelerators_and_keeps_its_targets(harder):
+    plain, hard = (deployments_of(replace(EIGHT_B, **changes)) for changes in ({}, harder))
+    targets = part_of(ServiceLevels, EIGHT_B)
+    assert hard.keys() == plain.keys()
+    for kind, plan in hard.items():
+        assert plan.gpus >= plain[kind].gpus
+        assert plan.latency.attainment(targets) >= EIGHT_B.attainment * (1 - 1e-6)
+
+
+def test_a_steadier_beat_takes_no_more_accelerators():
+    plain, steady = (deployments_of(replace(EIGHT_B, rate=700, arrival_scv=scv)) for scv in (1, 0.2))
+    assert all(steady[kind].gpus <= plain[kind].gpus for kind in plain)
+
+
+def test_a_plan_for_uneven_traffic_holds_in_the_simulation():
+    checked = check(replace(EIGHT_B, prompt_cv=1, output_cv=1, arrival_scv=4, customers=20_000))
+    assert checked.holds
+
+
+def test_bursts_beyond_the_forms_are_refused_with_what_is_allowed():
+    with pytest.raises(InputsError, match="arrival_scv = 50: the forms of serving hold from 0.1 to 10"):
+        compute(replace(EIGHT_B, arrival_scv=50))
+
+
+def test_each_side_can_have_its_own_chip_at_its_own_price():
+    inputs = replace(EIGHT_B, ttft_slo_ms=40, tpot_slo_ms=8, rate=500, decode_accelerator="h200-sxm")
+    best = deployments_of(replace(inputs, price_per_hour=3, decode_price_per_hour=0.5))
+    apart = best["disaggregated"]
+    assert (apart.prefill.accelerator, apart.decode.accelerator) == ("h100-sxm", "h200-sxm")
+    result = compute(replace(inputs, price_per_hour=3, decode_price_per_hour=0.5))
+    found = {each.kind: each for each in (result.recommendation, *result.alternatives)}
+    assert found["disaggregated"].cost_per_hour == pytest.approx(3 * apart.prefill.gpus + 0.5 * apart.decode.gpus)
+    assert result.recommendation.cost_per_hour == min(each.cost_per_hour for each in found.values())
+    assert all(best[kind].prefill.accelerator == "h200-sxm" for kind in best if kind != "disaggregated")
+    chips = next(each for each in result.reasons if each.reason == "chips of their own")
+    assert (chips.side, chips.number) == ("for", pytest.approx(4.8 / 3.35, rel=0.01))
+    launched = launch.launches(inputs, found["disaggregated"])[0].text
+    assert "× h100-sxm each" in launched
+    assert "× h200-sxm each" in launched
+
+
+def test_a_check_tells_how_far_it_is_and_what_it_tells_may_stop_it():
+    told = []
+    check(replace(EIGHT_B, customers=10_000), told.append)
+    assert told == sorted(told)
+    assert 0.9 < told[-1] <= 1
+
+    class Enough(Exception):
+        pass
+
+    def enough(share):
+        if share > 0.3:
+            raise Enough
+
+    with pytest.raises(Enough):
+        check(replace(EIGHT_B, customers=10_000), enough)

@@ -203,12 +203,12 @@ INSIDE = {  # every formula, at a point of its domain
     },
     pools.GAIN_OVER_COLOCATED: {"goodput_per_gpu": 3.3333, "colocated_per_gpu": 1.6},
 }  # fmt: skip
-STEPWISE = {  # whole numbers
+STEPWISE = [  # whole numbers
     kv_cache.TOKENS_IN_MEMORY,
     kv_cache.LARGEST_BATCH,
     batching.LARGEST_BATCH_OF_PROMPTS,
     pools.INSTANCES,
-}
+]
 ALL = pytest.mark.parametrize("form", INSIDE, ids=lambda f: f.name)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulas.closed_form import DomainError
+from formulas.montecarlo.arrivals import gamma_gaps
 from formulas.montecarlo.tandem import lognormal_times
 
 Array = NDArray[np.float64]
@@ -88,7 +89,20 @@ class Lengths:
 
 
 def poisson_workload(rate: float, requests: int, prompts: Lengths, outputs: Lengths, seed: int) -> Workload:
-    """Return requests that arrive as a Poisson process.
+    """Return requests that arrive as a Poisson process; the arguments are those of :func:`gamma_workload`.
+
+    Examples
+    --------
+    >>> poisson_workload(10.0, 3, Lengths(512), Lengths(64, 0.5), seed=1).output_tokens
+    array([32, 85, 77])
+    """
+    return gamma_workload(rate, requests, prompts, outputs, seed)
+
+
+def gamma_workload(
+    rate: float, requests: int, prompts: Lengths, outputs: Lengths, seed: int, arrival_scv: float = 1.0
+) -> Workload:
+    """Return requests whose gaps are gamma distributed.
 
     Parameters
     ----------
@@ -100,14 +114,16 @@ def poisson_workload(rate: float, requests: int, prompts: Lengths, outputs: Leng
         Distributions of their lengths, independent.
     seed
         Of the generators: at another rate, the same requests come faster or slower.
+    arrival_scv
+        Squared coefficient of variation of the gaps: 1 for a Poisson process, 0 for a steady beat [].
 
     Examples
     --------
-    >>> poisson_workload(10.0, 3, Lengths(512), Lengths(64, 0.5), seed=1).output_tokens
-    array([32, 85, 77])
+    >>> gamma_workload(10.0, 3, Lengths(512), Lengths(64), seed=1, arrival_scv=0.0).arrivals
+    array([0.1, 0.2, 0.3])
     """
     if not rate > 0:
         raise DomainError("A simulation needs a rate above zero.")
     gaps, prompt, output = (np.random.default_rng([seed, stream]) for stream in range(3))
-    arrivals = np.cumsum(gaps.standard_exponential(requests)) / rate
+    arrivals = np.cumsum(gamma_gaps(rate, 1 / arrival_scv if arrival_scv else np.inf, requests, gaps))
     return Workload(arrivals, prompts.draw(requests, prompt), outputs.draw(requests, output))
