@@ -2,7 +2,9 @@
 
 import itertools
 import json
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -435,6 +437,11 @@ def test_a_trace_is_shown_and_replayed(trace_file):
         traffic_figures.lengths(shown.inputs, "prompts"),
     ):
         assert figure.data
+
+
+def test_the_page_takes_a_file_of_200_mb_however_that_is_counted():
+    config = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    assert config["server"]["maxUploadSize"] >= 210  # in MB; 200 MiB are 209.7
 
 
 def test_the_replay_by_events_is_lindleys_recursion(trace_file):
