@@ -96,13 +96,28 @@ def spells(inputs: BurstyArrivals, rate: float) -> Switching:
     return burst_process(rate, inputs.busy_ratio, inputs.busy_share, inputs.busy_spell_s)
 
 
+MOST_CHANGES = 300
+"""Changes of the rate in a service time up to which the waits are exact: beyond, the inversion loses its digits."""
+
+_AS_POISSON = 1.05
+"""Variance of counts over their mean up to which simulated arrivals are taken for Poisson: spells far shorter than gaps."""
+
+
+def changes_in(inputs: BurstyArrivals, time: float) -> float:
+    """Return how often the state that is left faster would be left in a time [s]."""
+    return time / inputs.busy_spell_s * max(1.0, inputs.busy_share / (1 - inputs.busy_share))
+
+
 def gaps_of(inputs: Any, rate: float, count: int, generator: np.random.Generator) -> Array:
     """Return random gaps [s] between so many arrivals at a mean rate [requests/s]."""
     match inputs.arrivals:
         case "batches":
             return batch_gaps(rate / inputs.burst, ListedLengths(inputs.burst), count, generator)[:count]
         case "spells":
-            return switching_gaps(spells(inputs, rate), count, generator)
+            process = spells(inputs, rate)
+            if process.dispersion() > _AS_POISSON:
+                return switching_gaps(process, count, generator)
+            return gamma_gaps(rate, 1.0, count, generator)
     shape = 1 / inputs.arrival_scv if inputs.arrival_scv else np.inf
     return gamma_gaps(rate, shape, count, generator)
 

@@ -129,6 +129,17 @@ def test_random_gaps_have_the_rate(arrivals):
     assert counts.var() / counts.mean() == pytest.approx(clumping(inputs, 20.0), rel=0.25)
 
 
+def test_spells_shorter_than_a_prompt_by_far_are_refused_and_shorter_than_gaps_are_poisson():
+    with pytest.raises(InputsError, match="busy_spell_s"):
+        compute(at(0.5, arrivals="spells", busy_spell_s=0.003))
+    kept = at(0.9, arrivals="spells", busy_spell_s=0.004)
+    found, poisson = compute(kept), compute(at(0.9))
+    assert found.p99_ttft_ms == pytest.approx(poisson.p99_ttft_ms, rel=0.02)
+    assert found.p99_ttft_ms > poisson.p99_ttft_ms
+    rare = at(1e-4, arrivals="spells", busy_spell_s=1.0, prompt_cv=1.0)
+    assert len(gaps_of(rare, rare.rate, 1000, np.random.default_rng(1))) == 1000
+
+
 def test_the_same_utilization_gives_several_times_the_tail():
     inputs = TtftInputs(rate=200.0, servers=4, routing="shared", prompt_cv=1.0)
     rows = at_the_same_load(inputs)

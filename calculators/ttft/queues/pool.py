@@ -11,7 +11,7 @@ import numpy as np
 
 from calculators.ttft.lengths import LawTimes
 from calculators.ttft.queues.base import Array, Queue
-from formulas.queueing.many_servers import MEASURED_ERRORS, Law, mdc, own_queue_laws, shared_queue_laws
+from formulas.queueing.many_servers import MEASURED_ERRORS, Law, mdc, mgc_mean_wait, own_queue_laws, shared_queue_laws
 from formulas.queueing.many_servers.lattice import LatticeLaw
 
 Laws = tuple[Law | LatticeLaw, Law | LatticeLaw]
@@ -124,6 +124,10 @@ class SharedSpread(OnLattice):
                     f"to {band.cv:g}, 2 to 32 instances)."
                 )
         return f"An approximation, whose error is not measured for service times as spread as these (cv {cv:.2g})."
+
+    def mean_wait_ms(self, rate: float) -> float:
+        """Mean wait: Kimura's, which needs no lattice."""
+        return 1e3 * self.law.mean * mgc_mean_wait(self.servers, self.utilization(rate), self.times.cv)
 
     def laws_at(self, load: float) -> Laws:
         """Compute the laws of the wait and of TTFT."""
