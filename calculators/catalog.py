@@ -32,12 +32,18 @@ ROOMS: tuple[Room, ...] = (
     experts.ROOM,
     hardware.ROOM,
 )
-"""Every page, in the order of the navigation; the first is the front page."""
+"""Every page; the first is the front page."""
+
+SECTIONS: dict[str, tuple[Room, ...]] = {
+    section: tuple(room for room in ROOMS if room.section == section)
+    for section in dict.fromkeys(room.section for room in ROOMS)
+}
+"""The pages of each drop-down of the navigation, in the same order; under an empty name those in front of them."""
 
 CALCULATORS: dict[str, Calculator] = {room.name: room for room in ROOMS if isinstance(room, Calculator)}
 """Every calculator by name, in the same order."""
 
 
 def room_at(path: str) -> Room:
-    """Return the room at a path of the app."""
-    return next(room for room in ROOMS if room.path == path)
+    """Return the room at a path of the app: its name, or nothing for the front page."""
+    return next(room for room in ROOMS if path in (room.path, room.name))

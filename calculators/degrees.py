@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import hardware_db
-from calculators.outputs import output
+from calculators.outputs import counted, output
 from calculators.scenario import Hardware
 
 TENSOR_DEGREES = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
@@ -95,7 +95,7 @@ def _memory(model: hardware_db.Model, inputs: Hardware, n: int) -> str:
 
 
 def _stages(model: hardware_db.Model, _: Hardware, n: int) -> str:
-    return f"{n} stages, and the model has {model.layers} layers" if n > model.layers else ""
+    return f"{counted(n, 'stage')}, and the model has {counted(model.layers, 'layer')}" if n > model.layers else ""
 
 
 def _replicated_kv(model: hardware_db.Model, _: Hardware, n: int) -> str:
@@ -104,17 +104,19 @@ def _replicated_kv(model: hardware_db.Model, _: Hardware, n: int) -> str:
     if _is_latent(model):
         return "every rank holds the whole latent cache"
     shards = model.kv_shards(n)
-    return f"{shards} KV heads: each is held by {n // shards} ranks" if shards < n else ""
+    return f"{counted(shards, 'KV head')}: each is held by {counted(n // shards, 'rank')}" if shards < n else ""
 
 
 def _padded_vocabulary(model: hardware_db.Model, _: Hardware, n: int) -> str:
     rest = model.vocab % (VOCABULARY_MULTIPLE * n)
-    return f"the vocabulary is padded by {VOCABULARY_MULTIPLE * n - rest} rows" if n > 1 and rest else ""
+    return f"the vocabulary is padded by {counted(VOCABULARY_MULTIPLE * n - rest, 'row')}" if n > 1 and rest else ""
 
 
 def _uneven_layers(model: hardware_db.Model, _: Hardware, n: int) -> str:
     short, rest = divmod(model.layers, n)
-    return f"uneven: {rest} stages of {short + 1} layers and {n - rest} of {short}" if rest else ""
+    return (
+        f"uneven: {counted(rest, 'stage')} of {counted(short + 1, 'layer')} and {n - rest} of {short}" if rest else ""
+    )
 
 
 def _is_latent(model: hardware_db.Model) -> bool:

@@ -247,14 +247,15 @@ class Text(Input):
         return f"text of at most {self.longest} characters"
 
     def check(self, value: object) -> Value:
-        """Return the text; nothing at all is the empty text."""
+        """Return the text; nothing at all, or nothing but spaces, is the empty text."""
         return self._check("" if value is None else value)
 
     def _check(self, value: object) -> Value:
         if not isinstance(value, str) or len(value) > self.longest:
             raise self.error(value, f"too long; allowed: {self.allowed}")
         # A search pasted from elsewhere brings odd spaces and invisible marks along.
-        return "".join(character if character.isprintable() else " " for character in value)
+        text = "".join(character if character.isprintable() else " " for character in value)
+        return text if text.strip() else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -173,3 +173,13 @@ def short(value: float | None, unit: str = "") -> str:
     ('11,530 ms', '–')
     """
     return "–" if value is None else f"{readable(float(value), 4)} {unit}".rstrip()
+
+
+def counted(count: float | None, noun: str, plural: str = "") -> str:
+    """Return a count with its noun, singular where the count reads 1.
+
+    >>> counted(1, "sequence"), counted(4096, "sequence"), counted(2.5, "plain step"), counted(2, "batch", "batches")
+    ('1 sequence', '4,096 sequences', '2.5 plain steps', '2 batches')
+    """
+    number = f"{count:,}" if isinstance(count, int) else readable(count, 4)
+    return f"{number} {noun if number == '1' else plural or noun + 's'}"

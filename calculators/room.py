@@ -21,6 +21,8 @@ class Room:
         The question that it answers, in one sentence.
     icon : str
         A Material symbol, ``:material/…:``.
+    section : str
+        The drop-down of the navigation that it stands in; empty for a page that is one click away.
     inputs : type
         The dataclass of everything that a link to it carries.
     is_front : bool
@@ -32,6 +34,7 @@ class Room:
     question: str
     icon: str
     inputs: type
+    section: str = ""
     is_front: bool = False
 
     @property

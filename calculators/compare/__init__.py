@@ -11,6 +11,7 @@ ROOM = Calculator(
     title="Compare",
     question="Prompts first, in chunks, or on instances of their own: which serves most on the same accelerators?",
     icon=":material/compare_arrows:",
+    section="Sizing",
     inputs=CompareInputs,
     compute=compute,
     answer=answer,

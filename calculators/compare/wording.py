@@ -7,14 +7,14 @@ from calculators.compare.check import CompareCheck
 from calculators.compare.compute import CompareResult
 from calculators.compare.curves import goodputs
 from calculators.compare.inputs import CompareInputs
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 
 NAMES = {"prefill_first": "prefill first", "chunked": "chunked prefill", "disaggregated": "disaggregated serving"}
 
 
 def answer(inputs: CompareInputs, result: CompareResult) -> str:
     """Return the answer to the page's question, in Markdown, with its icon in front."""
-    fleet = f"On {inputs.fleet_gpus} accelerators"
+    fleet = f"On {counted(inputs.fleet_gpus, 'accelerator')}"
     targets = f"{readable(result.used_ttft_slo_ms)} ms to the first token and {readable(result.used_tpot_slo_ms)} ms for each next"
     if result.best is None:
         return f":red[:material/block:] {fleet} none of the three ways keeps {targets} at any rate."
@@ -29,8 +29,8 @@ def answer(inputs: CompareInputs, result: CompareResult) -> str:
 
 def metrics(result: CompareResult) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the four numbers under the sentence."""
-    budget = "–" if result.chunk_budget is None else f"Best budget {result.chunk_budget:,} tokens a step."
-    split = f"{result.prefill_instances} prefill and {result.decode_instances} decode instances."
+    budget = "–" if result.chunk_budget is None else f"Best budget {counted(result.chunk_budget, 'token')} a step."
+    split = f"{result.prefill_instances} prefill and {counted(result.decode_instances, 'decode instance')}."
     whole = "Whole instances cost something: split in proportion, as in a large pool, the gain is "
     return [
         (
@@ -56,7 +56,7 @@ def basis(inputs: CompareInputs) -> str:
         else f"a mixed step reaches {100 * inputs.mixed_efficiency:g} % of the arithmetic rate"
     )
     return (
-        "Approximations of each way at prompts of one length; requests are spread over the instances at random, and both targets are "
+        "Approximations of each way; requests are spread over the instances at random, and both targets are "
         "taken as met independently. Against the event simulation goodputs were within 4 %, but those of chunks up to 26 % too high where "
         "the TTFT target is hardly more than the prompt's own time. "
         f"Step times by the set *{inputs.assumptions}*: {mixed}. The answer hangs on that: see *Mixed steps*."
@@ -67,7 +67,7 @@ def caption(inputs: CompareInputs) -> str:
     """Return for which scenario a figure is, in plain text; of the inputs with a workload put in."""
     chips = f"{inputs.fleet_gpus} × {inputs.accelerator}" + (f", {inputs.tp} an instance" if inputs.tp > 1 else "")
     return (
-        f"{inputs.model} on {chips}, {inputs.prompt_tokens:,} tokens in and {inputs.output_tokens:,} out; assumptions: "
+        f"{inputs.model} on {chips}, {counted(inputs.prompt_tokens, 'token')} in and {inputs.output_tokens:,} out; assumptions: "
         f"{inputs.assumptions}"
     )
 
@@ -116,7 +116,7 @@ def agreement(check: CompareCheck) -> str:
     """Return in plain words how the simulation was made and what it says of the forms, in Markdown."""
     said = "" if not check.rows else f"{checks.largest_difference(check.rows)} "
     return (
-        f"{said}{check.customers:,} requests on all accelerators at the arrival rate, {check.warm_up:,} of them at either end left out; "
+        f"{said}{counted(check.customers, 'request')} on all accelerators at the arrival rate, {check.warm_up:,} of them at either end left out; "
         f"seed {check.seed}; a third as many for each step of the search for the goodput, which is right to about 2 % and what a seed is worth. "
         "As in the forms, a request goes to any instance; the last goodput is with a router that chooses the instance with the fewest "
         "requests, which queues of prompts gain most from. No limit on memory. Intervals of 95 % each, by batch means."

@@ -10,6 +10,7 @@ ROOM = Calculator(
     title="Next tokens",
     question="How fast do the next tokens come under load, what bounds a step, and how many requests does one instance decode?",
     icon=":material/more_horiz:",
+    section="Next tokens",
     inputs=DecodeInputs,
     compute=compute,
     answer=answer,

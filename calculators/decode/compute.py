@@ -17,7 +17,7 @@ from calculators.decode_pool import Pool, PoolInputs, pool_of
 from calculators.decode_step import step_of, turning_of
 from calculators.fleet import instances_for, within
 from calculators.memory import sequences_that_fit
-from calculators.outputs import apart, output, readable
+from calculators.outputs import apart, counted, output, readable
 from calculators.remarks import hardware_remarks
 from calculators.scenario import Batch, NextTokenTarget, Simulation, Traffic
 from calculators.step_load import StepContents
@@ -75,9 +75,13 @@ class DecodeResult:
     projection_intensity: float = output("Intensity of projections and FFN", "FLOP/B", "Grows with the batch")
     ridge: float = output("Ridge", "FLOP/B", "Peak rate over memory bandwidth, at the chip's peaks")
     critical_batch: float | None = output(
-        "Critical batch", "sequences", "From it on projections are bound by compute, at the chip's peaks"
+        "Weights bound by compute from",
+        "sequences",
+        "Projections and FFN alone, at the chip's peaks; the whole step reads the cache too and turns elsewhere",
     )
-    reached_critical_batch: float | None = output("Critical batch with the efficiencies assumed", "sequences")
+    reached_critical_batch: float | None = output(
+        "Weights bound by compute with the efficiencies assumed from", "sequences"
+    )
     max_batch: int | None = output("Largest batch", "sequences", "At the context given; None if the weights do not fit")
     remarks: tuple[str, ...] = ()
 
@@ -175,12 +179,12 @@ def _remarks(inputs: DecodeInputs, pool: Pool, context: float, loaded: dict[str,
     fitting = sequences_that_fit(inputs, math.ceil(context))
     if fitting is not None and inputs.batch > fitting > 0:
         found.append(
-            f"The batch of {inputs.batch:,} is more than memory holds at a context of {readable(context)} tokens: {fitting:,} "
+            f"The batch of {inputs.batch:,} is more than memory holds at a context of {counted(context, 'token')}: {fitting:,} "
             "sequences. One step is shown as if it fitted."
         )
     if loaded["share_waiting"] and loaded["share_waiting"] >= OFTEN:
         found.append(
-            f"Memory cuts the batch at {pool.slots:,} sequences: {loaded['share_waiting']:.0%} of the requests wait for a slot, "
+            f"Memory cuts the batch at {counted(pool.slots, 'sequence')}: {loaded['share_waiting']:.0%} of the requests wait for a slot, "
             f"{readable(loaded['mean_slot_wait_ms'], 3)} ms on average over all."
         )
     if pool.serves and inputs.rate >= pool.capacity:
@@ -205,7 +209,7 @@ class LoadCurve:
 
 
 @lru_cache(maxsize=64)  # it does not depend on the rate, which is what a planner moves
-def load_curve(pool: Pool, attainment: float, points: int = 36) -> LoadCurve:
+def load_curve(pool: Pool, attainment: float, points: int = 60) -> LoadCurve:
     """Return TPOT and batch against the rate; the points stand closer together where the curves bend upwards."""
     even = np.linspace(0.002, 0.8, points // 2, endpoint=False)
     rates = pool.capacity * np.concatenate([even, 1 - np.geomspace(0.2, 0.01, points - len(even))])

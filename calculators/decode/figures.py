@@ -12,7 +12,7 @@ from calculators.decode.compute import DecodeInputs, DecodeResult, LoadCurve
 from calculators.decode.curves import BatchLaw, StepStack
 from calculators.decode.halves import Halves
 from calculators.decode.ways import Way
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 
 PART_COLOURS = {
     "weights": plots.BLUE,
@@ -122,9 +122,11 @@ def batch_law(result: DecodeResult, law: BatchLaw) -> go.Figure:
     )  # fmt: skip
     marks = [plots.upright(float(result.mean_batch or 0), f"mean {short(result.mean_batch)}", plots.RED, side="right")]
     if result.slots is not None and result.slots <= 1.4 * law.batch[-1]:
-        marks.append(plots.upright(result.slots, f"memory: {result.slots:,} sequences", plots.TARGET, height=0.88))
+        marks.append(
+            plots.upright(result.slots, f"memory: {counted(result.slots, 'sequence')}", plots.TARGET, height=0.88)
+        )
     shapes, notes = zip(*marks, strict=True)
-    width = f" per {law.width:,} sequences" if law.width > 1 else ""
+    width = f" per {counted(law.width, 'sequence')}" if law.width > 1 else ""
     return plots.figure(
         [bars], x="Batch (sequences)", y=f"Share of the time{width} (%)", shapes=shapes, notes=notes, bargap=0.02,
         hovermode="closest",

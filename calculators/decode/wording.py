@@ -8,7 +8,7 @@ from calculators.decode.compute import DecodeInputs, DecodeResult
 from calculators.decode.figures import statistic
 from calculators.decode.halves import Crossing
 from calculators.decode_pool import pool_of
-from calculators.outputs import apart, readable, short
+from calculators.outputs import apart, counted, readable, short
 
 ICONS = {
     "meets": ":green[:material/check_circle:]",
@@ -45,10 +45,10 @@ def sentence(inputs: DecodeInputs, result: DecodeResult) -> str:
         case "unstable":
             return (
                 f"One instance decodes less than {apart(result.capacity or 0, inputs.rate)} requests/s, and {rate} arrive: they wait "
-                f"without end. **{_fleet(inputs, result)}** meet the target of {target}."
+                f"without end. The target of {target} is met by **{_fleet(inputs, result)}**."
             )
     tpot = f"{apart(result.target_tpot_ms or 0, inputs.tpot_slo_ms)} ms"
-    batch = f"At {rate}, **{short(result.mean_batch)} sequences** share a step on average"
+    batch = f"At {rate} a step has **{counted(result.mean_batch, 'sequence')}** on average"
     if result.verdict == "meets":
         return f"{batch}, and the {name} is **{tpot}**, within the target of {target}: **one instance** does."
     return (
@@ -64,8 +64,8 @@ def answer(inputs: DecodeInputs, result: DecodeResult) -> str:
 
 def _fleet(inputs: DecodeInputs, result: DecodeResult) -> str:
     if inputs.tp == 1:
-        return f"{readable(result.instances)} instances"
-    return f"{readable(result.instances)} instances of {inputs.tp}, {readable(result.accelerators)} accelerators"
+        return counted(result.instances, "instance")
+    return f"{counted(result.instances, 'instance')} of {inputs.tp}, {counted(result.accelerators, 'accelerator')}"
 
 
 def metrics(inputs: DecodeInputs, result: DecodeResult) -> list[tuple[str, str, str]]:
@@ -99,7 +99,7 @@ def caption(inputs: DecodeInputs) -> str:
     """Return for which scenario a figure is, in plain text."""
     chips = f"{inputs.tp} × {inputs.accelerator}" if inputs.tp > 1 else inputs.accelerator
     return (
-        f"{inputs.model} on {chips}, {inputs.prompt_tokens:,} tokens in and {inputs.output_tokens:,} out; "
+        f"{inputs.model} on {chips}, {counted(inputs.prompt_tokens, 'token')} in and {inputs.output_tokens:,} out; "
         f"assumptions: {inputs.assumptions}"
     )
 
@@ -107,7 +107,7 @@ def caption(inputs: DecodeInputs) -> str:
 def on_one_step(inputs: DecodeInputs, result: DecodeResult, context: float) -> str:
     """Return what bounds the step that is looked at, and where that turns, in Markdown."""
     said = (
-        f"A step of **{inputs.batch:,} sequences** at a context of {readable(context, 4)} tokens takes "
+        f"A step of **{counted(inputs.batch, 'sequence')}** at a context of {counted(context, 'token')} takes "
         f"**{short(result.step_ms, 'ms')}**; what takes longest is **{BOUNDS[result.bound]}**. "
     )
     if result.critical_batch is None:
@@ -117,6 +117,8 @@ def on_one_step(inputs: DecodeInputs, result: DecodeResult, context: float) -> s
             f"Projections and FFN do {short(result.projection_intensity)} FLOP for each byte of weights, and the chip can do "
             f"{short(result.ridge)}: they are bound by compute from a batch of **{short(result.critical_batch)}** at the chip's "
             f"peaks, {short(result.reached_critical_batch)} with the efficiencies assumed. "
+            "That is the threshold of the weights alone; the whole step also reads the cache, so that it turns at another batch or "
+            "never. "
         )
     return (
         f"{said}{turn}Attention does {short(result.attention_intensity)} FLOP for each byte of cache, whatever the batch: "
@@ -133,7 +135,7 @@ def on_batch(result: DecodeResult) -> str:
     if not result.share_waiting or result.share_waiting < 1e-6:
         return said
     return (
-        f"{said} Memory cuts it at **{readable(result.slots)} sequences**: {100 * result.share_waiting:.2g} % of the requests "
+        f"{said} Memory cuts it at **{counted(result.slots, 'sequence')}**: {100 * result.share_waiting:.2g} % of the requests "
         f"find every slot taken and wait, {short(result.mean_slot_wait_ms, 'ms')} on average over all."
     )
 
@@ -160,8 +162,8 @@ def on_halves(inputs: DecodeInputs, crossing: Crossing) -> str:
 def agreement(check: DecodeCheck) -> str:
     """Return in plain words how the simulation was made and what it says of the formulas, in Markdown."""
     return (
-        f"{checks.largest_difference(check.rows)} {check.customers:,} requests, {check.warm_up:,} of them at either end left "
-        f"out; seed {check.seed}; up to {check.peak_batch:,} sequences at once. The simulation goes from step to step with the "
+        f"{checks.largest_difference(check.rows)} {counted(check.customers, 'request')}, {check.warm_up:,} of them at either end left "
+        f"out; seed {check.seed}; up to {counted(check.peak_batch, 'sequence')} at once. The simulation goes from step to step with the "
         "same step times: a request joins at the end of the step in progress, each sequence has its own context, and a request "
         "waits for a slot where memory is full. Intervals of 95 % each, by batch means."
     )

@@ -10,6 +10,7 @@ ROOM = Calculator(
     title="Mixture of experts",
     question="How many experts does a step touch, what does reading them cost, and from which batch does arithmetic bind?",
     icon=":material/hub:",
+    section="Next tokens",
     inputs=ExpertsInputs,
     compute=compute,
     answer=answer,

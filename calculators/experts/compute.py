@@ -132,7 +132,9 @@ class ExpertsResult:
         "At the chip's peaks: the arithmetic of experts takes as long as reading those touched",
         default=None,
     )
-    reached_critical_batch: float | None = output("the same with the efficiencies assumed", "tokens", default=None)
+    reached_critical_batch: float | None = output(
+        "Experts bound by compute with the efficiencies assumed from", "tokens", default=None
+    )
     critical_batch_whole_step: float | None = output(
         "Whole step bound by compute from",
         "tokens",

@@ -12,7 +12,7 @@ from calculators.experts.check import ExpertsCheck
 from calculators.experts.compute import EXAMPLES, ExpertsInputs, ExpertsResult
 from calculators.experts.curves import TOKENS, ReadCurve, StepCurve, TouchedCurve
 from calculators.experts.ranks import Ranks
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 
 TOKENS_TITLE = "Size of the step (tokens)"
 EXAMPLE_COLOURS = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE)
@@ -34,7 +34,7 @@ def touched_against_tokens(result: ExpertsResult, curve: TouchedCurve, *, even: 
             plots.line(curve.tokens, curve.touched, "As popular as given", plots.BLUE, unit="experts", width=3)
         )
     distinct, spread = result.distinct_experts or 0.0, result.distinct_experts_sd or 0.0
-    hover = f"{result.tokens:,} tokens: {short(distinct)} ± {short(spread)} of {result.experts} experts"
+    hover = f"{counted(result.tokens, 'token')}: {short(distinct)} ± {short(spread)} of {result.experts} experts"
     traces.append(
         plots.point(result.tokens, distinct, "You", plots.RED, hover)
         | {"error_y": {"type": "constant", "value": spread, "color": plots.RED, "thickness": 2, "width": 6}}
@@ -43,7 +43,7 @@ def touched_against_tokens(result: ExpertsResult, curve: TouchedCurve, *, even: 
     shapes, notes = [shape], [note]
     if result.tokens_for_95_percent is not None and result.tokens_for_95_percent < curve.tokens[-1]:
         shape, note = plots.upright(
-            result.tokens_for_95_percent, f"95 %: {result.tokens_for_95_percent:,} tokens", height=0.08
+            result.tokens_for_95_percent, f"95 %: {counted(result.tokens_for_95_percent, 'token')}", height=0.08
         )
         shapes.append(shape)
         notes.append(_on_log(note))
@@ -90,7 +90,7 @@ def bytes_against_tokens(result: ExpertsResult, curve: StepCurve) -> go.Figure:
     mine = (result.expert_bytes_per_step or 0.0) / 1e9
     traces = [
         plots.line(curve.tokens, curve.expert_gb, "Expert weights read", plots.BLUE, unit="GB", width=3),
-        plots.point(result.tokens, mine, "You", plots.RED, f"{result.tokens:,} tokens: {short(mine, 'GB')}"),
+        plots.point(result.tokens, mine, "You", plots.RED, f"{counted(result.tokens, 'token')}: {short(mine, 'GB')}"),
     ]
     return plots.figure(
         traces,
@@ -111,7 +111,9 @@ def time_against_tokens(inputs: ExpertsInputs, result: ExpertsResult, curve: Ste
     mine = float(np.interp(np.log(result.tokens), np.log(curve.tokens), curve.step_ms))
     if not result.ranks and result.step_ms:
         mine = result.step_ms
-    traces.append(plots.point(result.tokens, mine, "You", plots.RED, f"{result.tokens:,} tokens: {short(mine, 'ms')}"))
+    traces.append(
+        plots.point(result.tokens, mine, "You", plots.RED, f"{counted(result.tokens, 'token')}: {short(mine, 'ms')}")
+    )
     shapes, notes = [], []
     critical = result.reached_critical_batch
     if critical and curve.tokens[0] < critical < curve.tokens[-1]:
@@ -154,7 +156,7 @@ def share_against_tokens(inputs: ExpertsInputs, tokens: int, curves: list[ReadCu
         )
     shapes, notes = [], []
     if 1 < tokens < TOKENS[-1]:
-        shape, note = plots.upright(tokens, f"your step: {tokens:,} tokens", side="right", height=0.08)
+        shape, note = plots.upright(tokens, f"your step: {counted(tokens, 'token')}", side="right", height=0.08)
         shapes, notes = [shape], [_on_log(note)]
     return plots.figure(
         traces,
@@ -184,7 +186,7 @@ def load_against_ranks(inputs: ExpertsInputs, table: list[Ranks]) -> go.Figure:
     ]
     mine = next((each for each in table if each.ranks == inputs.ep), None)
     if mine is not None:
-        hover = f"{mine.ranks} ranks: {short(mine.busiest_load)} choices on the busiest"
+        hover = f"{counted(mine.ranks, 'rank')}: {counted(mine.busiest_load, 'choice')} on the busiest"
         traces.append(plots.point(mine.ranks, mine.busiest_load, "You", plots.RED, hover))
     return plots.figure(
         traces,

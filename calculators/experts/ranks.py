@@ -14,7 +14,7 @@ from calculators.experts.routing import Routing
 from calculators.experts.steps import context_of, sequences_of
 from calculators.inputs import InputError, InputsError
 from calculators.machine import machine_of
-from calculators.outputs import output
+from calculators.outputs import counted, output
 from calculators.step_load import step_load
 from formulas import experts as forms
 from formulas import step_time as step
@@ -40,10 +40,10 @@ class Ranks:
     ranks: int = output("Ranks")
     experts_on_rank: int = output("Experts on a rank")
     mean_load: float = output("Choices on a rank", "", "On average: tokens times experts per token over ranks; exact")
-    busiest_load: float = output("Choices on the busiest rank", "", "Expected maximum; approximate")
+    busiest_load: float = output("Busiest rank, choices", "", "Expected maximum; approximate")
     imbalance: float = output("Busiest over mean", "", "What the arithmetic of the experts waits for")
     mean_distinct: float = output("Experts touched on a rank", "", "On average; each token chooses among all experts")
-    busiest_distinct: float = output("Experts touched on the busiest rank", "", "Expected maximum; approximate")
+    busiest_distinct: float = output("Busiest rank, experts touched", "", "Expected maximum; approximate")
     ranks_visited: float = output("Ranks that a token visits", "", "Choices that meet on a rank travel once; exact")
     sent_bytes: float | None = output("Sent by a rank in a layer", "B", "One way; as much comes back")
     step_ms: float | None = output("Step of the group", "ms", "None without a record, or where the link is not known")
@@ -182,10 +182,12 @@ def _joined(inputs: ExpertsInputs, ranks: int) -> step.Machine:
 def _check(inputs: ExpertsInputs, routing: Routing, ranks: int) -> None:
     if routing.experts % ranks:
         allowed = ", ".join(map(str, divisors(routing.experts)))
-        sentence = f"{routing.experts} experts do not divide over {ranks} ranks; allowed: {allowed}"
+        sentence = (
+            f"{counted(routing.experts, 'expert')} do not divide over {counted(ranks, 'rank')}; allowed: {allowed}"
+        )
         raise InputsError([InputError("ep", ranks, sentence)])
     if routing.recorded and ranks % inputs.tp:
-        sentence = f"attention over tp = {inputs.tp} does not divide the {ranks} accelerators of the group"
+        sentence = f"attention over tp = {inputs.tp} does not divide the {counted(ranks, 'accelerator')} of the group"
         raise InputsError([InputError("ep", ranks, f"{sentence}; use a multiple of {inputs.tp}, or another tp")])
 
 

@@ -9,7 +9,7 @@ from calculators.experts.compute import ExpertsInputs, ExpertsResult
 from calculators.experts.routing import Routing
 from calculators.experts.steps import sequences_of
 from calculators.kv_cache.wording import bytes_of
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 
 MEMORY_BOUND = ":orange[:material/memory:]"
 COMPUTE_BOUND = ":green[:material/bolt:]"
@@ -25,7 +25,7 @@ def answer(inputs: ExpertsInputs, result: ExpertsResult) -> str:
             f"of its weights, as any other step does. A mixture of experts reads the share of its experts that its tokens touch."
         )
     touched = (
-        f"A step of {tokens} touches **{short(result.distinct_experts)} of {result.experts} experts** in a layer, "
+        f"A step of {tokens} touches **{short(result.distinct_experts)} of {counted(result.experts, 'expert')}** in a layer, "
         f"{short(result.ratio_to_one_token)} times what one token does"
     )
     if result.step_ms is None:
@@ -38,7 +38,7 @@ def answer(inputs: ExpertsInputs, result: ExpertsResult) -> str:
 
 
 def _on(result: ExpertsResult) -> str:
-    return f" on {result.accelerators} accelerators" if (result.accelerators or 1) > 1 else ""
+    return f" on {counted(result.accelerators, 'accelerator')}" if (result.accelerators or 1) > 1 else ""
 
 
 def metrics(result: ExpertsResult) -> list[tuple[str, str, str]]:
@@ -53,7 +53,7 @@ def metrics(result: ExpertsResult) -> list[tuple[str, str, str]]:
         ),
         (
             "95 % of the experts",
-            "–" if result.tokens_for_95_percent is None else f"{result.tokens_for_95_percent:,} tokens",
+            "–" if result.tokens_for_95_percent is None else counted(result.tokens_for_95_percent, "token"),
             "Tokens in a step that touch 95 % of the experts on average.",
         ),
         (
@@ -65,9 +65,9 @@ def metrics(result: ExpertsResult) -> list[tuple[str, str, str]]:
     if result.reached_critical_batch is not None:
         found.append(
             (
-                "Compute-bound from",
-                f"{readable(round(result.reached_critical_batch))} tokens",
-                "Tokens in a step from which experts take longer to compute than to read, with the efficiencies assumed.",
+                "Experts compute-bound from",
+                counted(round(result.reached_critical_batch), "token"),
+                "Tokens in a step from which the experts alone take longer to compute than to read, with the efficiencies assumed.",
             )
         )
     return found
@@ -79,8 +79,8 @@ def _dense_metrics(result: ExpertsResult) -> list[tuple[str, str, str]]:
         ("Step", short(result.step_ms, "ms"), "Time of the step on one instance."),
         ("Weights read", bytes_of(result.weight_bytes_per_step or 0), "In this step and in any other."),
         (
-            "Compute-bound from",
-            "never" if whole is None else f"{readable(round(whole))} tokens",
+            "Step compute-bound from",
+            "never" if whole is None else counted(round(whole), "token"),
             "Tokens in a step from which its arithmetic takes longer than its reads, at this context.",
         ),
     ]
@@ -90,13 +90,13 @@ def basis(inputs: ExpertsInputs, routing: Routing | None) -> str:
     """Return what the counts rest on, in Markdown."""
     if routing is None:
         return ""
-    shape = f"{routing.chosen} of {routing.experts} experts for each token"
+    shape = f"{routing.chosen} of {counted(routing.experts, 'expert')} for each token"
     model = hardware_db.models()[inputs.model]
     if routing.recorded and (moe := model.moe):
         shared = f", {moe.shared_experts} shared beside them" if moe.shared_experts else ""
         dense = model.layers - model.moe_layers if model.block_layout == "paired" else 0
         others = f", {dense} with a dense FFN" if dense else ""
-        shape = f"{inputs.model}: {shape}{shared}, in {model.moe_layers} layers{others}"
+        shape = f"{inputs.model}: {shape}{shared}, in {counted(model.moe_layers, 'layer')}{others}"
     skew = "even routing" if routing.even else "routing by the popularities given, each token without replacement"
     return (
         f"{shape}; {skew}. Tokens choose independently. In text they choose alike, which touches fewer experts; a router "
@@ -107,7 +107,7 @@ def basis(inputs: ExpertsInputs, routing: Routing | None) -> str:
 def caption(inputs: ExpertsInputs, routing: Routing | None) -> str:
     """Return for which scenario a figure is, in plain text."""
     if routing is not None and not routing.recorded:
-        return f"{routing.chosen} of {routing.experts} experts for each token"
+        return f"{routing.chosen} of {counted(routing.experts, 'expert')} for each token"
     chips = f"{inputs.tp} × {inputs.accelerator}" if inputs.tp > 1 else inputs.accelerator
     return f"{inputs.model} on {chips}, weights in {inputs.weight_dtype}; assumptions: {inputs.assumptions}"
 
@@ -115,11 +115,11 @@ def caption(inputs: ExpertsInputs, routing: Routing | None) -> str:
 def on_costs(inputs: ExpertsInputs, result: ExpertsResult) -> str:
     """Return what the step costs beside dense models, in Markdown."""
     each = sequences_of(inputs).tokens_each
-    verified = f" Each sequence has {short(each)} tokens in the step." if each > 1 else ""
+    verified = f" Each sequence has {counted(each, 'token')} in the step." if each > 1 else ""
     ratios = " The curves are those of one instance, without expert parallelism." if result.ranks else ""
     if result.step_ms and result.dense_active_step_ms and result.dense_total_step_ms and not result.ranks:
         ratios = (
-            f" At {result.tokens:,} tokens the step takes **{short(result.step_ms / result.dense_active_step_ms)} times** as "
+            f" At {counted(result.tokens, 'token')} the step takes **{short(result.step_ms / result.dense_active_step_ms)} times** as "
             f"long as with a dense FFN of the size that a token meets, and **{short(result.step_ms / result.dense_total_step_ms)} "
             "times** as long as with one of the size of all experts."
         )
@@ -136,19 +136,20 @@ def on_threshold(result: ExpertsResult) -> str:
     if result.critical_batch is None or result.reached_critical_batch is None:
         return "At no batch in sight is the arithmetic of the experts longer than reading them."
     said = (
-        f"The experts are bound by compute from **{readable(round(result.reached_critical_batch))} tokens** in a step with the "
+        f"The experts are bound by compute from **{counted(round(result.reached_critical_batch), 'token')}** in a step with the "
         f"efficiencies assumed, {readable(round(result.critical_batch))} at the chip's peaks: the ridge times experts over "
-        "experts per token, where all are touched."
+        "experts per token, where all are touched. That is the threshold of the experts' weights alone; the whole step also has "
+        "attention, which reads the cache, and the dense weights, so that it turns at another batch or never."
     )
     if result.ranks:
         return said
     whole = result.critical_batch_whole_step
     if whole is None:
         return (
-            f"{said} The whole step never is: at this context each sequence adds more to read than to compute. Shorten the "
+            f"{said} Here it never does: at this context each sequence adds more to read than to compute. Shorten the "
             "context, or store the cache in fewer bytes."
         )
-    return f"{said} The whole step, with attention, its cache and the dense weights, is from **{readable(round(whole))} tokens**."
+    return f"{said} It is bound by compute from **{counted(round(whole), 'token')}**."
 
 
 def on_mixtures(inputs: ExpertsInputs) -> str:
@@ -178,9 +179,9 @@ def on_ranks(inputs: ExpertsInputs, result: ExpertsResult, routing: Routing) -> 
             "all-reduces that nothing hides; activations travel in two bytes each way."
         )
     return (
-        f"{rule} On {ranks.ranks} ranks{placing} the busiest has **{short(ranks.busiest_load)} choices** in a layer, "
+        f"{rule} On {counted(ranks.ranks, 'rank')}{placing} the busiest has **{counted(ranks.busiest_load, 'choice')}** in a layer, "
         f"{short(ranks.imbalance)} times the mean of {short(ranks.mean_load)}, and touches {short(ranks.busiest_distinct)} of "
-        f"its {ranks.experts_on_rank} experts. A token visits {short(ranks.ranks_visited)} ranks.{time}"
+        f"its {counted(ranks.experts_on_rank, 'expert')}. A token visits {counted(ranks.ranks_visited, 'rank')}.{time}"
     )
 
 
@@ -201,7 +202,7 @@ def agreement(check: ExpertsCheck) -> str:
         worst = max(abs(row.formula / row.simulated - 1) for row in rough if row.simulated)
         said += f" Approximate figures are within {100 * worst:.2g} % of the simulation."
     return (
-        f"{said} {check.steps:,} steps of {check.tokens:,} tokens, each token routed without replacement by exponential "
+        f"{said} {counted(check.steps, 'step')} of {counted(check.tokens, 'token')}, each token routed without replacement by exponential "
         f"clocks; seed {check.seed}. All intervals hold together in at least {TOGETHER:.0%} of runs."
     )
 

@@ -9,10 +9,8 @@ from calculators.hardware import ROOM, figures, tables
 inputs = page_kit.open_page(ROOM, own_inputs="page")
 records = tables.found(inputs)
 total = len(tables.TABLES[inputs.table]())
-st.markdown(
-    f"**{len(records)} of {total} {inputs.table}**, dense rates, links one way, memory as the driver reports it."
-)
-page_kit.data_table(tables.columns(inputs.table, records), f"table-{inputs.table}")
+st.markdown(f"**{len(records)} of {total} {inputs.table}**: {tables.NOTES[inputs.table]}.")
+page_kit.data_table(tables.columns(inputs.table, records), f"table-{inputs.table}", digits=6)
 
 if not records:
     st.markdown("Nothing has all of these words; use fewer.")

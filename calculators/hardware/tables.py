@@ -18,8 +18,20 @@ TABLES: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "links": hardware_db.links,
     "models": hardware_db.models,
     "assumptions": hardware_db.assumptions,
+    "workloads": hardware_db.workloads,
+    "speedups": hardware_db.speedups,
 }
 """The tables that can be browsed, by the name that a link carries."""
+
+NOTES: Mapping[str, str] = {
+    "accelerators": "dense rates, links one way, memory as the driver reports it",
+    "links": "one way, for each accelerator",
+    "models": "parameters recounted from each shape, compared with the published totals",
+    "assumptions": "what a step reaches of the nominal rates",
+    "workloads": "mean lengths in tokens of each source's tokenizer; what is not verified is named in its column",
+    "speedups": "of tensor parallelism, as engines were measured",
+}
+"""How the figures of a table are meant."""
 
 TENSOR_DTYPES = tuple(hardware_db.DenseTflops.model_fields)
 
@@ -105,7 +117,48 @@ _ASSUMPTIONS: tuple[Column, ...] = (
     ("lm_head for", lambda s: s.lm_head_tokens),
     ("Confidence", lambda s: s.confidence),
 )
-_COLUMNS = {"accelerators": _ACCELERATOR, "links": _LINK, "models": _MODEL, "assumptions": _ASSUMPTIONS}
+_WORKLOAD: tuple[Column, ...] = (
+    ("Id", lambda w: w.id),
+    ("Name", lambda w: w.name),
+    ("Kind", lambda w: w.kind),
+    ("Prompt (tokens)", lambda w: w.prompt_tokens),
+    ("Prompt, CV", lambda w: w.prompt_cv),
+    ("Output (tokens)", lambda w: w.output_tokens),
+    ("Output, CV", lambda w: w.output_cv),
+    ("Requests", lambda w: w.requests),
+    ("Targets (TTFT, TPOT)", lambda w: "; ".join(map(_targets, w.slos)) or None),
+    ("Confidence", lambda w: w.confidence),
+    ("Not verified", lambda w: ", ".join(w.unverified_fields) or None),
+    ("Sources", lambda w: "; ".join(w.sources)),
+)
+_SPEEDUP: tuple[Column, ...] = (
+    ("Id", lambda s: s.id),
+    ("Model", lambda s: s.model),
+    ("Accelerator", lambda s: s.accelerator),
+    ("Engine", lambda s: s.engine),
+    ("Phase", lambda s: s.phase),
+    ("Prompt (tokens)", lambda s: s.prompt_tokens),
+    ("From tp", lambda s: s.from_tp),
+    ("To tp", lambda s: s.to_tp),
+    ("Speedup", lambda s: s.speedup),
+    ("Confidence", lambda s: s.confidence),
+    ("Not verified", lambda s: ", ".join(s.unverified_fields) or None),
+    ("Sources", lambda s: "; ".join(s.sources)),
+)
+
+
+def _targets(slo: hardware_db.Slo) -> str:
+    return f"{slo.model} {slo.ttft_ms:,g} ms, {slo.tpot_ms:g} ms"
+
+
+_COLUMNS = {
+    "accelerators": _ACCELERATOR,
+    "links": _LINK,
+    "models": _MODEL,
+    "assumptions": _ASSUMPTIONS,
+    "workloads": _WORKLOAD,
+    "speedups": _SPEEDUP,
+}
 _SEARCHED = (
     "id",
     "name",
@@ -117,6 +170,10 @@ _SEARCHED = (
     "attention",
     "applies_to",
     "hf_repo",
+    "model",
+    "accelerator",
+    "engine",
+    "phase",
 )
 
 
@@ -196,7 +253,12 @@ def _flat(fields: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
         if isinstance(value, dict):
             rows += _flat(value, f"{prefix}{name}.")
         elif isinstance(value, tuple | list):
-            rows += [(f"{prefix}{name}", "; ".join(map(str, value)))] if value else []
+            rows += [(f"{prefix}{name}", "; ".join(map(_item, value)))] if value else []
         else:
             rows.append((f"{prefix}{name}", f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)))
     return rows
+
+
+def _item(value: Any) -> str:
+    """Return one value of a list: a part of a record reads ``name value, name value``."""
+    return ", ".join(f"{name} {each}" for name, each in value.items()) if isinstance(value, dict) else str(value)

@@ -10,6 +10,7 @@ ROOM = Calculator(
     title="Interference",
     question="What do prompts cost the tokens of others, and what do chunks, or pools of their own, save?",
     icon=":material/call_split:",
+    section="Next tokens",
     inputs=InterferenceInputs,
     compute=compute,
     answer=answer,

@@ -12,7 +12,7 @@ from calculators.decode_pool import Pool
 from calculators.decode_step import step_of
 from calculators.inputs import integer, part_of
 from calculators.interference.mixed import free_prompt_tokens
-from calculators.outputs import output, readable
+from calculators.outputs import counted, output, readable
 from calculators.remarks import hardware_remarks
 from calculators.scenario import Batch, ServiceLevels, Simulation, Traffic
 from calculators.step_load import StepContents
@@ -203,7 +203,7 @@ def _remarks(inputs: InterferenceInputs, system: PrefillFirst, chunked: ChunkedP
     times = system.at(inputs.rate) if pool.serves else None
     if times is not None and pool.slots is not None and times.mean_batch > CROWDED * pool.slots:
         found.append(
-            f"Prefill first has {readable(times.mean_batch, 4)} sequences at once on average, and memory holds {pool.slots:,}: the "
+            f"Prefill first has {counted(times.mean_batch, 'sequence')} at once on average, and memory holds {pool.slots:,}: the "
             "forms of colocated serving leave out that some prompts wait for room."
         )
     unstable = [system.name.lower() for system in systems_of(inputs) if pool.serves and system.at(inputs.rate) is None]
@@ -214,7 +214,7 @@ def _remarks(inputs: InterferenceInputs, system: PrefillFirst, chunked: ChunkedP
     if pool.serves and chunked.at(inputs.rate) is None and inputs.rate < chunked.bound:
         found.append(
             f"Starved: at {readable(inputs.rate)} requests/s the decoding sequences leave too little of the budget of "
-            f"{inputs.chunk_tokens:,} tokens for prompts to keep up. A larger budget does."
+            f"{counted(inputs.chunk_tokens, 'token')} for prompts to keep up. A larger budget does."
         )
     if inputs.output_cv > 0 and pool.serves:
         found.append(

@@ -8,8 +8,9 @@ import hardware_db
 from calculators.decode_step import step_times_s
 from calculators.facts import Fact, ShownFormula, fact_of, instance_facts
 from calculators.interference.compute import InterferenceInputs, InterferenceResult, systems_of
+from calculators.systems import ChunkedPrefill, PrefillFirst, System
 from formulas import decode_pool, interference
-from formulas.queueing import md1
+from formulas.queueing import bursts, md1, mg1
 
 
 def formulas(inputs: InterferenceInputs, result: InterferenceResult) -> list[ShownFormula]:
@@ -19,45 +20,80 @@ def formulas(inputs: InterferenceInputs, result: InterferenceResult) -> list[Sho
     first, chunked, apart = systems_of(inputs)
     if not first.pool.serves:
         return shown
-    prefill = {"rate": inputs.rate, "service_time": first.prefill_s}
-    line = _line(inputs)
-    times = first.at(inputs.rate)
-    if times is not None:
-        steps = times.law.steps  # type: ignore[attr-defined]
-        work = {"rate": inputs.rate, "work_s": steps.work_s, "interruption_s": first.prefill_s}
-        shown += [
+    if first.at(inputs.rate) is not None:
+        shown += _prefill_first(inputs, result, first)
+    if chunked.at(inputs.rate) is not None:
+        shown += _chunked(inputs, result, chunked)
+    if apart.at(inputs.rate) is not None:
+        shown += _first_token(inputs, first, "Disaggregated: prompts alone.", result.disaggregated.mean_ttft_ms)
+        values = {"rate": inputs.rate, **_line(inputs)}
+        remark = _line_remark(result.disaggregated.mean_tpot_ms)
+        shown.append(ShownFormula(decode_pool.AFFINE_MEAN_TPOT, values, remark))
+    return shown
+
+
+def _is_even(inputs: InterferenceInputs) -> bool:
+    return not inputs.prompt_cv and inputs.arrival_scv == 1
+
+
+def _first_token(
+    inputs: InterferenceInputs, system: System, remark: str, answer_ms: float | None
+) -> list[ShownFormula]:
+    """Return the formula of the mean TTFT of prompts alone."""
+    law = system.prefill_law
+    if _is_even(inputs):
+        return [ShownFormula(md1.MEAN_TTFT, {"rate": inputs.rate, "service_time": law.mean}, remark)]
+    if inputs.arrival_scv == 1:
+        moments = {"mean_service": law.mean, "service_second_moment": law.second_moment}
+        return [ShownFormula(mg1.MEAN_TTFT, {"rate": inputs.rate, **moments}, remark)]
+    values = {
+        "utilization": inputs.rate * law.mean,
+        "arrival_scv": inputs.arrival_scv,
+        "service_scv": law.scv,
+        "mean_service": law.mean,
+    }
+    exact = (
+        f"{remark} Of the wait; the answer takes it exactly, behind gamma arrivals: a mean TTFT of {answer_ms:.5g} ms."
+    )
+    return [ShownFormula(bursts.ALLEN_CUNNEEN, values, exact)]
+
+
+def _prefill_first(inputs: InterferenceInputs, result: InterferenceResult, system: PrefillFirst) -> list[ShownFormula]:
+    steps = system.at(inputs.rate).law.steps  # type: ignore[union-attr]
+    prefill = {"rate": inputs.rate, "service_time": system.prefill_s}
+    work = {"rate": inputs.rate, "work_s": steps.work_s, "interruption_s": system.prefill_s}
+    busy = ShownFormula(interference.BUSY_MEAN, work, "A request's decode steps, interrupted by prompts.")
+    if _is_even(inputs):
+        return [
             ShownFormula(interference.PREFILL_FIRST_TTFT, prefill | {"residual_s": steps.residual_s}),
-            ShownFormula(interference.BUSY_MEAN, work, "A request's decode steps, interrupted by prompts."),
+            busy,
             ShownFormula(interference.BUSY_VARIANCE, work),
             ShownFormula(
-                interference.PREFILL_FIRST_TPOT, prefill | line, _line_remark(result.prefill_first.mean_tpot_ms)
+                interference.PREFILL_FIRST_TPOT,
+                prefill | _line(inputs),
+                _line_remark(result.prefill_first.mean_tpot_ms),
             ),
         ]
-    mixed = chunked.at(inputs.rate)
-    if mixed is not None:
-        steps = mixed.law.steps  # type: ignore[attr-defined]
-        work = {"rate": inputs.rate, "work_s": steps.work_s, "interruption_s": steps.interruption_s}
-        reread = {"prompt_tokens": inputs.prompt_tokens, "chunks": result.chunk_steps or 1}
-        shown += [
-            ShownFormula(
-                interference.BUSY_MEAN,
-                work,
-                "In chunks the same holds with the excess of a prompt's mixed steps in place of its time.",
-            ),
-            ShownFormula(
-                interference.REREAD_TOKENS, reread, "Of equal chunks; the page counts chunks that fill the budget."
-            ),
-        ]
-    if apart.at(inputs.rate) is not None:
-        shown += [
-            ShownFormula(md1.MEAN_TTFT, prefill, "Disaggregated: prompts alone."),
-            ShownFormula(
-                decode_pool.AFFINE_MEAN_TPOT,
-                {"rate": inputs.rate, **line},
-                _line_remark(result.disaggregated.mean_tpot_ms),
-            ),
-        ]
-    return shown
+    uneven = prefill | {"arrival_scv": inputs.arrival_scv, "service_scv": system.prefill_law.scv}
+    rest = f"Prompts among themselves; the rest of a decode step, {1e3 * steps.residual_s:.4g} ms, comes on top."
+    return [
+        *_first_token(inputs, system, rest, result.prefill_first.mean_ttft_ms),
+        busy,
+        ShownFormula(interference.NUMBER_DISPERSION, uneven, "Of equal prompts at random times it is 1 / (1 - R D)²."),
+        ShownFormula(interference.TIME_DISPERSION, uneven, "What the percentiles of TPOT are drawn to."),
+    ]
+
+
+def _chunked(inputs: InterferenceInputs, result: InterferenceResult, system: ChunkedPrefill) -> list[ShownFormula]:
+    steps = system.at(inputs.rate).law.steps  # type: ignore[union-attr]
+    work = {"rate": inputs.rate, "work_s": steps.work_s, "interruption_s": steps.interruption_s}
+    reread = {"prompt_tokens": inputs.prompt_tokens, "chunks": result.chunk_steps or 1}
+    same = "In chunks the same holds with the excess of a prompt's mixed steps in place of its time."
+    equal = "Of equal chunks; the page counts chunks that fill the budget."
+    return [
+        ShownFormula(interference.BUSY_MEAN, work, same),
+        ShownFormula(interference.REREAD_TOKENS, reread, equal),
+    ]
 
 
 def _line(inputs: InterferenceInputs) -> dict[str, float]:

@@ -11,7 +11,7 @@ from calculators import plots
 from calculators.interference.compute import InterferenceInputs, InterferenceResult
 from calculators.interference.curves import Curve
 from calculators.interference.mixed import MixedCurve
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 
 COLOURS = {"prefill_first": plots.ORANGE, "chunked": plots.GREEN, "disaggregated": plots.BLUE}
 
@@ -75,11 +75,11 @@ def attainment_against_rate(inputs: InterferenceInputs, curves: list[Curve]) -> 
 def step_against_prompt(inputs: InterferenceInputs, result: InterferenceResult, curve: MixedCurve) -> go.Figure:
     """Return the time of a step against the prompt in it, with the prompt that rides for free and the user's."""
     traces = [plots.line(curve.prompt_tokens, curve.mixed_step_ms, "Step with the prompt in it", plots.BLUE, unit="ms")]
-    hover = f"{inputs.prompt_tokens:,} tokens: {short(result.mixed_step_ms, 'ms')}"
+    hover = f"{counted(inputs.prompt_tokens, 'token')}: {short(result.mixed_step_ms, 'ms')}"
     traces.append(plots.point(inputs.prompt_tokens, result.mixed_step_ms, "You", plots.RED, hover))
     marks = [plots.level(result.decode_step_ms, f"without a prompt {short(result.decode_step_ms, 'ms')}", plots.GREY)]
     if 0 < result.free_prompt_tokens < curve.prompt_tokens[-1]:
-        text = f"free up to {short(result.free_prompt_tokens)} tokens"
+        text = f"free up to {counted(result.free_prompt_tokens, 'token')}"
         marks.append(plots.upright(result.free_prompt_tokens, text, side="right"))
     shapes, notes = zip(*marks, strict=True)
     return plots.figure(

@@ -10,7 +10,7 @@ from calculators.interference.compute import InterferenceInputs, InterferenceRes
 from calculators.interference.curves import Overtaking
 from calculators.interference.example import AGENTS, QUERY, STATED
 from calculators.interference.figures import level_of
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 
 NAMES = {"prefill_first": "prefill first", "chunked": "chunked prefill", "disaggregated": "disaggregated serving"}
 
@@ -18,13 +18,11 @@ NAMES = {"prefill_first": "prefill first", "chunked": "chunked prefill", "disagg
 def answer(inputs: InterferenceInputs, result: InterferenceResult) -> str:
     """Return the answer to the page's question, in Markdown, with its icon in front."""
     step = (
-        f"A prompt of {_tokens(inputs.prompt_tokens)} in a step of {inputs.batch:,} sequences makes it "
+        f"A prompt of {counted(inputs.prompt_tokens, 'token')} in a step of {counted(inputs.batch, 'sequence')} makes it "
         f"**{short(result.slowdown)} times** as long: each of their tokens comes {short(result.late_ms, 'ms')} later."
     )
     if result.slowdown < 1.005:
-        step = (
-            f"A prompt of {_tokens(inputs.prompt_tokens)} in a step of {inputs.batch:,} sequences **rides for free**."
-        )
+        step = f"A prompt of {counted(inputs.prompt_tokens, 'token')} in a step of {counted(inputs.batch, 'sequence')} **rides for free**."
     if result.best is None:
         return f":red[:material/block:] {step} {_nothing(inputs, result)}"
     best = getattr(result, result.best)
@@ -61,10 +59,6 @@ def _at_the_rate(inputs: InterferenceInputs, result: InterferenceResult) -> str:
     return f"At {readable(inputs.rate)} requests/s on one instance both are met by: {', '.join(said)}."
 
 
-def _tokens(count: int) -> str:
-    return f"{count:,} token{'s' * (count > 1)}"
-
-
 def metrics(inputs: InterferenceInputs, result: InterferenceResult) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the four numbers under the sentence."""
     level = level_of(inputs)
@@ -84,7 +78,7 @@ def metrics(inputs: InterferenceInputs, result: InterferenceResult) -> list[tupl
         *found,
         (
             "Rides for free",
-            f"{math.floor(result.free_prompt_tokens):,} tokens",
+            counted(math.floor(result.free_prompt_tokens), "token"),
             "The longest prompt that makes the step no longer.",
         ),
     ]
@@ -93,9 +87,9 @@ def metrics(inputs: InterferenceInputs, result: InterferenceResult) -> list[tupl
 def basis(inputs: InterferenceInputs) -> str:
     """Return in a sentence what the answer rests on, and how far it can be trusted."""
     return (
-        "Approximations, held against the event simulation for prompts and outputs of one length. Up to half of the prompts' "
+        "Approximations, held against the event simulation. For prompts and outputs of one length, up to half of the prompts' "
         "capacity: prefill first within 1 % for means and 2 % for P90, chunked within 3 % for means and 8 % for P90, disaggregated "
-        "within 1 %; near saturation prefill first is up to 10 % too high. Outputs of a few tokens put all up to 7 % off, prompts of "
+        "within 1 %; for lengths that spread and for bursts see docs/accuracy.md. Near saturation prefill first is up to 10 % too high. Outputs of a few tokens put all up to 7 % off, prompts of "
         "many thousand tokens and busy links tens of percent: check by simulation. Targets are taken as met independently. "
         "Disaggregated has one instance of each kind, so twice the accelerators: *Same accelerators* compares like with like. "
         f"Step times by the set *{inputs.assumptions}*, in which a mixed step loses no efficiency."
@@ -106,7 +100,7 @@ def caption(inputs: InterferenceInputs) -> str:
     """Return for which scenario a figure is, in plain text."""
     chips = f"{inputs.tp} × {inputs.accelerator}" if inputs.tp > 1 else inputs.accelerator
     return (
-        f"{inputs.model} on {chips}, {inputs.prompt_tokens:,} tokens in and {inputs.output_tokens:,} out, budget "
+        f"{inputs.model} on {chips}, {counted(inputs.prompt_tokens, 'token')} in and {inputs.output_tokens:,} out, budget "
         f"{inputs.chunk_tokens:,}; assumptions: {inputs.assumptions}"
     )
 
@@ -122,10 +116,10 @@ def on_one_step(inputs: InterferenceInputs, result: InterferenceResult, context:
             f"{short(result.prefill_ms, 'ms')}, and the sequences would wait for all of that and then for their own step."
         )
     return (
-        f"A step of {inputs.batch:,} sequences at a context of {readable(context, 4)} tokens takes "
+        f"A step of {counted(inputs.batch, 'sequence')} at a context of {counted(context, 'token')} takes "
         f"{short(result.decode_step_ms, 'ms')}, with the prompt in it {short(result.mixed_step_ms, 'ms')}. {late} "
-        f"Up to **{math.floor(result.free_prompt_tokens):,} tokens** of prompt make the step no longer: their arithmetic hides behind "
-        "what it reads."
+        f"A prompt of up to **{counted(math.floor(result.free_prompt_tokens), 'token')}** makes the step no longer: its arithmetic "
+        "hides behind what the step reads."
     )
 
 
@@ -134,9 +128,9 @@ def on_chunks(inputs: InterferenceInputs, result: InterferenceResult) -> str:
     if result.chunk_steps is None:
         return "Chunked prefill has no steady state at this rate with this budget."
     return (
-        f"With a budget of {inputs.chunk_tokens:,} tokens a prompt takes **{result.chunk_steps} steps** if no other waits, and "
+        f"With a budget of {counted(inputs.chunk_tokens, 'token')} a prompt takes **{counted(result.chunk_steps, 'step')}** if no other waits, and "
         f"{short(result.chunk_ttft_steps)} on average. Later chunks read the cache of the earlier ones again: "
-        f"**{short(result.reread_tokens)} tokens** a prompt, which grows with the square of their number. Where the "
+        f"**{counted(result.reread_tokens, 'token')}** a prompt, which grows with the square of their number. Where the "
         "decoding sequences fill the budget, prompts starve."
     )
 
@@ -169,7 +163,7 @@ def on_the_example() -> str:
 def agreement(check: InterferenceCheck) -> str:
     """Return in plain words how the simulation was made and what it says of the formulas, in Markdown."""
     return (
-        f"{checks.largest_difference(check.rows)} {check.customers:,} requests on one instance each, {check.warm_up:,} of them at "
+        f"{checks.largest_difference(check.rows)} {counted(check.customers, 'request')} on one instance each, {check.warm_up:,} of them at "
         f"either end left out; seed {check.seed}. Step by step, with the same step times and each sequence's own context; no limit "
         "on memory. Intervals of 95 % each, by batch means."
     )

@@ -10,6 +10,7 @@ ROOM = Calculator(
     title="KV cache",
     question="How large is the KV cache of a request, how many fit, and what does moving one between pools cost?",
     icon=":material/swap_horiz:",
+    section="First token",
     inputs=KvCacheInputs,
     compute=compute,
     answer=answer,

@@ -11,7 +11,7 @@ import hardware_db
 from calculators.inputs import integer
 from calculators.kv_transfer import Route, Transfer, TransferInputs, context_of, route_of, transfer
 from calculators.memory import MemoryInputs, cache_of, how_many, moved_bytes, room_for_cache
-from calculators.outputs import output, readable, short
+from calculators.outputs import counted, output, readable, short
 from calculators.scenario import Context, Simulation
 from calculators.service_time import PrefillInputs, prefill_time
 from formulas import kv_cache as forms
@@ -134,7 +134,9 @@ def _warnings(inputs: KvCacheInputs, moved: Transfer, room: float | None) -> tup
         )
     layers = hardware_db.models()[inputs.model].layers
     if inputs.pp > layers:
-        found.append(f"{inputs.pp} stages, and {inputs.model} has {layers} layers: no engine would run it.")
+        found.append(
+            f"{counted(inputs.pp, 'stage')}, and {inputs.model} has {counted(layers, 'layer')}: no engine would run it."
+        )
     if inputs.service_ms is not None:
         found.append(
             "The prefill time is typed in; the size of the cache follows from the model and the prompt length."

@@ -12,7 +12,7 @@ from calculators import plots
 from calculators.kv_cache.compute import KvCacheInputs, KvCacheResult
 from calculators.kv_cache.curves import CONTEXTS, PROMPTS, CacheCurve, TransferCurve
 from calculators.kv_transfer import route_of, transfer
-from calculators.outputs import short
+from calculators.outputs import counted, short
 from formulas.kv_cache import Gantt, gantt
 
 COLOURS = (plots.RED, plots.BLUE, plots.GREEN, plots.ORANGE, plots.PURPLE, plots.SKY)
@@ -27,7 +27,7 @@ def transfer_against_prompt(
         plots.line(PROMPTS, curve.transfer_ms, curve.name, colour, unit="ms", width=3.5 if place == 0 else 1.8)
         for place, (curve, colour) in enumerate(zip(curves, COLOURS, strict=False))
     ]
-    hover = f"{inputs.prompt_tokens:,} tokens: {short(result.transfer_ms, 'ms')}"
+    hover = f"{counted(inputs.prompt_tokens, 'token')}: {short(result.transfer_ms, 'ms')}"
     traces.append(plots.point(inputs.prompt_tokens, result.transfer_ms, "You", plots.RED, hover))
     times = [float(np.min(curve.transfer_ms)) for curve in curves] + [result.transfer_ms]
     highest = max(float(np.max(prefill_ms)), *(float(np.max(curve.transfer_ms)) for curve in curves))

@@ -9,7 +9,7 @@ from calculators import checks
 from calculators.kv_cache.check import KvCacheCheck
 from calculators.kv_cache.compute import KvCacheInputs, KvCacheResult
 from calculators.kv_transfer import FREE, VERDICTS, Route, Transfer, context_of, route_of
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 
 ICONS = {
     "free": ":green[:material/check_circle:]",
@@ -23,7 +23,7 @@ def answer(inputs: KvCacheInputs, result: KvCacheResult) -> str:
     """Return the answer to the page's question, in Markdown, with the icon of its verdict in front."""
     route = route_of(inputs)
     prefix = f" after {inputs.cached_tokens:,} cached" if inputs.cached_tokens else ""
-    tokens = f"{inputs.prompt_tokens:,} token{'s' * (inputs.prompt_tokens > 1)}"
+    tokens = f"{counted(inputs.prompt_tokens, 'token')}"
     size = f"A prompt of {tokens}{prefix} leaves **{bytes_of(result.transfer_bytes)}** of cache"
     fraction = result.transfer_fraction_of_prefill
     share = f"{short(100 * fraction)} % of the prefill" if fraction < 1 else f"{short(fraction)} times the prefill"
@@ -140,13 +140,13 @@ def on_memory(inputs: KvCacheInputs, result: KvCacheResult) -> str:
     context = inputs.context_tokens or context_of(inputs)
     model = hardware_db.models()[inputs.model]
     shards = model.kv_shards(inputs.tp)
-    replicated = f" The cache divides over {shards} of the {inputs.tp} ranks and is replicated beyond." * (
+    replicated = f" The cache divides over {shards} of the {counted(inputs.tp, 'rank')} and is replicated beyond." * (
         shards < inputs.tp
     )
     return (
         f"One accelerator keeps {bytes_of(result.kv_bytes_per_token_per_rank)} of each token. Beside the weights and the "
-        f"reserve an instance holds **{readable(result.max_tokens_in_memory)} tokens**, or **{readable(result.max_batch)} "
-        f"sequences** of {context:,} tokens.{replicated}"
+        f"reserve an instance holds **{counted(result.max_tokens_in_memory, 'token')}**, or "
+        f"**{counted(result.max_batch, 'sequence')}** of {counted(context, 'token')}.{replicated}"
     )
 
 

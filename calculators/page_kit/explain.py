@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow.pandas_compat  # noqa: F401 - what the first table would import, in whichever session's thread draws it
 import streamlit as st
 
 from calculators.facts import Fact, ShownFormula
@@ -55,13 +56,61 @@ def _legend(form: ClosedForm) -> str:
     return f"{symbols}. Source: {form.source}."
 
 
-def data_table(columns: Mapping[str, Sequence[Any]], key: str) -> None:
-    """Draw columns of equal length as a table that can be sorted, searched and saved."""
-    six_digits = st.column_config.NumberColumn(format="%.6g")
-    formats = {
-        title: six_digits for title, values in columns.items() if any(isinstance(value, float) for value in values)
+TABLE_WIDTH = 950
+"""Pixels that a table has in a window of 1400."""
+
+_CHARACTER, _PADDING, _NARROWEST, _WIDEST = 6.0, 18.0, 80.0, 300.0  # pixels: of a character, beside it, and of a column
+
+
+def data_table(columns: Mapping[str, Sequence[Any]], key: str, digits: int = 4) -> None:
+    """Draw columns of equal length as a table that can be sorted, searched and saved.
+
+    Figures are shown with so many significant digits, whole ones with all of theirs; what is copied or saved has the
+    full precision. Where long titles would push the last columns out of sight, they are cut, and whole on hovering.
+    """
+    config = {
+        title: _column(title, values, digits, width)
+        for (title, values), width in zip(columns.items(), _widths(columns, digits), strict=True)
     }
-    st.dataframe(dict(columns), key=f"table-{key}", hide_index=True, column_config=formats, placeholder="–")
+    st.dataframe(dict(columns), key=f"table-{key}", hide_index=True, column_config=config, placeholder="–")
+
+
+def _column(title: str, values: Sequence[Any], digits: int, width: int | None) -> Any:
+    floats = [value for value in values if isinstance(value, float)]
+    if not floats:
+        return st.column_config.Column(width=width, help=title if width else None)
+    shown = _shown(floats, digits)
+    return st.column_config.NumberColumn(format=shown, width=width, help=title if width else None)
+
+
+def _shown(figures: Sequence[float | None], digits: int) -> str:
+    whole = all(figure is None or figure.is_integer() for figure in figures)
+    return "%.15g" if whole else f"%.{digits}g"
+
+
+def _widths(columns: Mapping[str, Sequence[Any]], digits: int) -> list[int | None]:
+    """Return the width of each column [pixels], or ``None`` for each where all fit by themselves."""
+    titles = [_pixels(len(title)) for title in columns]
+    cells = [
+        min(_WIDEST, max((_pixels(len(_text(value, digits))) for value in values), default=0.0))
+        for values in columns.values()
+    ]
+    if sum(map(max, titles, cells)) <= TABLE_WIDTH:
+        return [None] * len(titles)
+    longest = max(titles)
+    while True:  # the longest titles give way first
+        widths = [int(max(min(title, longest), cell)) for title, cell in zip(titles, cells, strict=True)]
+        if sum(widths) <= TABLE_WIDTH or longest <= _NARROWEST:
+            return [*widths]
+        longest -= 1
+
+
+def _pixels(characters: int) -> float:
+    return _CHARACTER * characters + _PADDING
+
+
+def _text(value: Any, digits: int) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def show_sources(facts: Iterable[Fact]) -> None:

@@ -10,6 +10,7 @@ ROOM = Calculator(
     title="Tensor or pipeline",
     question="Several accelerators for one model: tensor parallel, pipeline parallel, or separate replicas?",
     icon=":material/account_tree:",
+    section="First token",
     inputs=ParallelismInputs,
     compute=compute,
     answer=answer,

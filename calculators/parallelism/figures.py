@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 import hardware_db
 from calculators import plots
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 from calculators.parallelism.compute import LEVELS, ParallelismInputs, ParallelismResult
 from calculators.parallelism.maps import SpeedupCurve, WinnerMap
 from calculators.parallelism.ways import Way
@@ -133,7 +133,7 @@ def winner_map(inputs: ParallelismInputs, result: ParallelismResult, chart: Winn
     return plots.figure(
         traces,
         x="Arrival rate (requests/s)",
-        y=f"Tensor speedup K of {inputs.gpus} accelerators",
+        y=f"Tensor speedup K of {counted(inputs.gpus, 'accelerator')}",
         notes=notes,
         hovermode="closest",
         xaxis={"range": [0, right]},
@@ -160,7 +160,7 @@ def speedup_curves(inputs: ParallelismInputs, curves: list[SpeedupCurve]) -> go.
         hovertemplate="%{text}: %{y}<extra></extra>",
         marker={"symbol": "x", "size": 10, "color": plots.RED},
     )
-    shape, note = plots.upright(inputs.prompt_tokens, f"you: {inputs.prompt_tokens:,} tokens", plots.RED)
+    shape, note = plots.upright(inputs.prompt_tokens, f"you: {counted(inputs.prompt_tokens, 'token')}", plots.RED)
     note["x"] = math.log10(inputs.prompt_tokens)
     return plots.figure(
         [*traces, measured],

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calculators import page_kit
-from calculators.outputs import rows_of
+from calculators.outputs import counted, rows_of
 from calculators.parallelism import ROOM, explanation, figures, maps, wording
 from calculators.parallelism.compute import compute
 
@@ -52,7 +52,7 @@ def speedup() -> None:
 
 def arrangements() -> None:
     """Draw every split of the accelerators, and which degrees the model allows."""
-    st.subheader(f"Every split of {inputs.gpus} accelerators", anchor=False)
+    st.subheader(f"Every split of {counted(inputs.gpus, 'accelerator')}", anchor=False)
     page_kit.data_table(wording.mixed(inputs, result), "mixed")
     if result.degrees:
         st.subheader(f"Degrees for {inputs.model} on {inputs.accelerator}", anchor=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calculators import checks
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 from calculators.parallelism.check import ParallelismCheck
 from calculators.parallelism.compute import LEVELS, ParallelismInputs, ParallelismResult
 
@@ -42,7 +42,7 @@ def answer(inputs: ParallelismInputs, result: ParallelismResult) -> str:
     against = f", against {' and '.join(others)}" if others else ""
     spread = f" with a spread of {inputs.prompt_cv:g}" if inputs.prompt_cv else ""
     return (
-        f":green[:material/check_circle:] At {readable(inputs.rate)} requests/s{spread}, use {inputs.gpus} accelerators "
+        f":green[:material/check_circle:] At {readable(inputs.rate)} requests/s{spread}, use {counted(inputs.gpus, 'accelerator')} "
         f"as **{NAMES[best]}**: {said(by)} **{short(found[best], 'ms')}**{against}."
     )
 
@@ -62,7 +62,7 @@ def _no_answer(inputs: ParallelismInputs, result: ParallelismResult) -> str:
         )
     top = max(way.capacity for way in possible)
     return (
-        f":red[:material/trending_up:] {inputs.gpus} accelerators cannot keep up with {readable(inputs.rate)} requests/s: "
+        f":red[:material/trending_up:] {counted(inputs.gpus, 'accelerator')} cannot keep up with {readable(inputs.rate)} requests/s: "
         f"the largest capacity is {short(top)} requests/s."
     )
 
@@ -100,7 +100,7 @@ def caption(inputs: ParallelismInputs, result: ParallelismResult) -> str:
     times = f"D = {short(result.service_ms, 'ms')}, K = {short(result.speedup)}, n = {inputs.gpus}; equal prompts"
     if inputs.service_ms is not None:
         return times
-    return f"{inputs.model} on {inputs.accelerator}, prompts of {inputs.prompt_tokens:,} tokens; {times}"
+    return f"{inputs.model} on {inputs.accelerator}, prompts of {counted(inputs.prompt_tokens, 'token')}; {times}"
 
 
 def on_crossover(result: ParallelismResult) -> str:

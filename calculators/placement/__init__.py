@@ -12,6 +12,7 @@ ROOM = Calculator(
     question="Which tensor and pipeline degrees for prefill and for decoding on this cluster, how many instances of each, and "
     "where do they sit?",
     icon=":material/grid_view:",
+    section="Sizing",
     inputs=PlacementInputs,
     compute=compute,
     answer=answer,

@@ -12,7 +12,7 @@ import hardware_db
 from calculators.fleet import instances_for
 from calculators.inputs import part_of
 from calculators.machine import MachineInputs, machine_of
-from calculators.outputs import output, readable, short
+from calculators.outputs import counted, output, readable, short
 from calculators.placement.candidates import SIDES, Candidate, Shape, Side
 from calculators.placement.cluster import PlacementInputs, SearchInputs, kv_route
 from calculators.placement.drawing import Chunk, Layout, instance_chunks, laid_out, unit_chunks
@@ -282,7 +282,7 @@ def _remarks(
     found = []
     if layout.nodes > inputs.nodes:
         found.append(
-            f"The cluster has {inputs.nodes} nodes of {inputs.node_gpus}, and the target rate takes {layout.nodes}: the drawing "
+            f"The cluster has {counted(inputs.nodes, 'node')} of {inputs.node_gpus}, and the target rate takes {layout.nodes}: the drawing "
             "shows the missing ones too."
         )
     if inputs.attained_by == "each" and len(shares) > 1 and shares[0] * shares[1] < inputs.attainment:
@@ -292,7 +292,7 @@ def _remarks(
         )
     if fewest_gpus < gpus:
         found.append(
-            f"Whole instances: {fewest} would need {fewest_gpus} accelerators for this rate, {gpus - fewest_gpus} fewer, although "
+            f"Whole instances: {fewest} would need {counted(fewest_gpus, 'accelerator')} for this rate, {gpus - fewest_gpus} fewer, although "
             "a full one of it carries less for each accelerator."
         )
     return (*found, *_hardware_remarks(inputs))

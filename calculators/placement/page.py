@@ -39,8 +39,13 @@ def ranked() -> None:
             caption=wording.caption(inputs),
             table=rows_of(allowed),
         )
-        page_kit.data_table(rows_of([each for each in allowed if each.side == "prefill"]), "ranked-prefill")
-        page_kit.data_table(rows_of([each for each in allowed if each.side == "decode"]), "ranked-decode")
+        for side in ("prefill", "decode"):
+            ranked = rows_of([each for each in allowed if each.side == side])
+            # Nobody refused these: the columns that would say who and why are empty.
+            filled = {
+                title: values for title, values in ranked.items() if any(each not in (None, "", ()) for each in values)
+            }
+            page_kit.data_table(filled, f"ranked-{side}")
     if refused:
         st.subheader("Refused", anchor=False)
         page_kit.data_table(wording.refusals(refused), "refused")

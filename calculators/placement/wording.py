@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 from calculators.placement.candidates import Candidate
 from calculators.placement.check import FINALISTS, PlacementCheck
 from calculators.placement.cluster import PlacementInputs
@@ -31,7 +31,7 @@ def sentence(inputs: PlacementInputs, result: PlacementResult) -> str:
     match result.verdict:
         case "does_not_fit":
             return (
-                f"**Nothing fits**: on {inputs.nodes} nodes of {inputs.node_gpus} no tensor and pipeline degrees that the model allows "
+                f"**Nothing fits**: on {counted(inputs.nodes, 'node')} of {inputs.node_gpus} no tensor and pipeline degrees that the model allows "
                 "leave room for the weights, the reserve and the caches."
             )
         case "too_slow_unloaded":
@@ -60,11 +60,11 @@ def _side(name: str, chosen: Chosen | None) -> str:
 
 
 def _accelerators(count: int | None) -> str:
-    return f"{count:,} accelerator" + ("" if count == 1 else "s")
+    return counted(count, "accelerator")
 
 
 def _nodes(count: int | None) -> str:
-    return f"{count:,} node" + ("" if count == 1 else "s")
+    return counted(count, "node")
 
 
 def metrics(inputs: PlacementInputs, result: PlacementResult) -> list[tuple[str, str, str]]:
@@ -108,8 +108,8 @@ def basis(inputs: PlacementInputs) -> str:
 def caption(inputs: PlacementInputs) -> str:
     """Return for which scenario a figure is, in plain text."""
     return (
-        f"{inputs.model} on {inputs.nodes} nodes of {inputs.node_gpus} × {inputs.accelerator}, {inputs.network} network, "
-        f"{inputs.prompt_tokens:,} tokens in and {inputs.output_tokens:,} out; assumptions: {inputs.assumptions}"
+        f"{inputs.model} on {counted(inputs.nodes, 'node')} of {inputs.node_gpus} × {inputs.accelerator}, {inputs.network} network, "
+        f"{counted(inputs.prompt_tokens, 'token')} in and {inputs.output_tokens:,} out; assumptions: {inputs.assumptions}"
     )
 
 
@@ -159,7 +159,7 @@ def on_traffic(inputs: PlacementInputs, result: PlacementResult) -> str:
     )
     return (
         f"**{short(result.kv_gbit_s, 'Gbit/s')}** of caches at the target rate, {short(result.kv_gbit_s_per_instance, 'Gbit/s')} from "
-        f"each of {result.prefill.instances:,} prefill instances, over {way} of {short(result.link_gbit_s, 'Gbit/s')} each: "
+        f"each of {counted(result.prefill.instances, 'prefill instance')}, over {way} of {short(result.link_gbit_s, 'Gbit/s')} each: "
         f"**{100 * (result.link_utilization or 0):.3g} %** of it. {wait}; it is taken off the TPOT target, spread over the tokens. "
         "An instance is never given more prefill than keeps its link at 80 %."
     )
@@ -199,6 +199,6 @@ def agreement(check: PlacementCheck) -> str:
             parts.append(f"{side}: {rank}, the one chosen loses {100 * lost:.2g} % against the best")
     return (
         f"**{'; '.join(parts)}.** Goodputs differ by {check.largest_off_percent:.2g} % at most. The best {FINALISTS} of each side were "
-        f"simulated at about ten rates each, {check.requests:,} requests or more in a run, seed {check.seed}: prompts stage by stage, "
+        f"simulated at about ten rates each, {counted(check.requests, 'request')} or more in a run, seed {check.seed}: prompts stage by stage, "
         "decoding micro-batch by micro-batch, with each sequence's own context and the slots that memory leaves."
     )

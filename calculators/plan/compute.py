@@ -11,7 +11,7 @@ from typing import Any
 
 from calculators.decode_pool import PoolInputs
 from calculators.inputs import integer, number, part_of, same_as
-from calculators.outputs import output, readable, short
+from calculators.outputs import counted, output, readable, short
 from calculators.plan.candidates import candidates
 from calculators.plan.costs import costs_of, price_of
 from calculators.plan.deployments import Demand, Deployment, Refused, Side
@@ -285,7 +285,7 @@ def _remarks(inputs: PlanInputs, demand: Demand, ranked: list[Recommendation]) -
     if inputs.most_gpus is not None and ranked and ranked[0].gpus > inputs.most_gpus:
         best = ranked[0]
         found.append(
-            f"{inputs.most_gpus:,} accelerators are too few: {best.gpus:,} are needed for {readable(inputs.rate)} requests/s. So "
+            f"Too few: at most {counted(inputs.most_gpus, 'accelerator')}, and {best.gpus:,} are needed for {readable(inputs.rate)} requests/s. So "
             f"many would take about {short(inputs.most_gpus / best.gpus * best.highest_rate)} requests/s."
         )
     return tuple(found)

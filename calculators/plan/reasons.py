@@ -12,7 +12,7 @@ import hardware_db
 from calculators.decode_step import step_of
 from calculators.inputs import part_of
 from calculators.machine import MachineInputs, machine_of
-from calculators.outputs import output, short
+from calculators.outputs import counted, output, short
 from calculators.plan.deployments import Deployment
 from calculators.scenario import ServiceLevels
 from calculators.step_load import StepContents
@@ -82,7 +82,7 @@ def _prompts(case: Compared) -> Reason | None:
     slow = mixed / plain
     return Reason(
         "long prompts interfere", _verdict(slow, (1.1, 2.0)), slow, "times",
-        f"A prompt in a step of {short(batch)} sequences makes it {short(slow)} times as long.",
+        f"A prompt in a step of {counted(batch, 'sequence')} makes it {short(slow)} times as long.",
     )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def _rounding(case: Compared) -> Reason | None:
     waste = 1 - used / case.apart.gpus
     return Reason(
         "small scale", _verdict(waste, (0.2, 0.05), low_is_for=True), 100 * waste, "% lost",
-        f"Whole instances of both kinds leave {short(100 * max(waste, 0.0))} % of the {case.apart.gpus} accelerators idle.",
+        f"Whole instances of both kinds leave {short(100 * max(waste, 0.0))} % of the {counted(case.apart.gpus, 'accelerator')} idle.",
     )  # fmt: skip
 
 

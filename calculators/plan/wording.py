@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calculators import checks
-from calculators.outputs import apart, readable, short
+from calculators.outputs import apart, counted, readable, short
 from calculators.plan.check import PlanCheck
 from calculators.plan.compute import KINDS, PlanInputs, PlanResult, Recommendation
 from calculators.plan.reasons import Reason
@@ -68,7 +68,7 @@ def _counted(plan: Recommendation) -> str:
 def described(plan: Recommendation) -> str:
     """Return a deployment in words."""
     if plan.kind != "disaggregated":
-        budget = f" of {plan.chunk_tokens:,} tokens a step" if plan.chunk_tokens else ""
+        budget = f" of {counted(plan.chunk_tokens, 'token')} a step" if plan.chunk_tokens else ""
         return f"{_instances(plan.prefill.instances, plan.prefill.tp)} with {KINDS[plan.kind]}{budget}"
     return (
         f"{_instances(plan.prefill.instances, plan.prefill.tp)} for prefill and "
@@ -77,8 +77,8 @@ def described(plan: Recommendation) -> str:
 
 
 def _instances(count: int, tp: int) -> str:
-    each = f" of {tp} accelerators" if tp > 1 else ""
-    return f"{count:,} instance{'s' * (count > 1)}{each}"
+    each = f" of {counted(tp, 'accelerator')}" if tp > 1 else ""
+    return f"{counted(count, 'instance')}{each}"
 
 
 def _lever(result: PlanResult) -> str:
@@ -160,13 +160,12 @@ def deployments_table(plans: list[Recommendation]) -> dict[str, list[object]]:
     """Return deployments by column title, the recommended one first."""
     return {
         "Deployment": [described(each) for each in plans],
-        "Kind": [KINDS[each.kind] for each in plans],
         "Accelerators": [_counted(each) for each in plans],
-        "Cost (US$/h)": [each.cost_per_hour for each in plans],
-        "Million tokens in (US$)": [each.cost_per_million_input_tokens for each in plans],
-        "Million tokens out (US$)": [each.cost_per_million_output_tokens for each in plans],
+        "US$/h": [each.cost_per_hour for each in plans],
+        "US$ per million in": [each.cost_per_million_input_tokens for each in plans],
+        "out": [each.cost_per_million_output_tokens for each in plans],
         "Attainment": [each.attainment for each in plans],
-        "Takes at most (requests/s)": [each.highest_rate for each in plans],
+        "Up to (requests/s)": [each.highest_rate for each in plans],
     }
 
 
@@ -190,7 +189,7 @@ def agreement(check: PlanCheck) -> str:
         f"{100 * check.attainment_high:.2f} %), where {100 * check.predicted_attainment:.2f} % were predicted. The whole deployment "
         "is simulated, with a router that sends each request to the instance with the fewest; the prediction takes any instance "
         "at random, and so errs on the safe side. The table holds the formulas against the simulation: colocated, one instance "
-        f"at its share of the rate. {checks.largest_difference(check.rows)} {check.customers:,} requests, {check.warm_up:,} at "
+        f"at its share of the rate. {checks.largest_difference(check.rows)} {counted(check.customers, 'request')}, {check.warm_up:,} at "
         f"either end left out; seed {check.seed}."
     )
 
@@ -198,6 +197,6 @@ def agreement(check: PlanCheck) -> str:
 def caption(inputs: PlanInputs) -> str:
     """Return for which scenario a figure is, in plain text."""
     return (
-        f"{inputs.model} on {inputs.accelerator}, {readable(inputs.rate)} requests/s, {inputs.prompt_tokens:,} tokens in and "
+        f"{inputs.model} on {inputs.accelerator}, {readable(inputs.rate)} requests/s, {counted(inputs.prompt_tokens, 'token')} in and "
         f"{inputs.output_tokens:,} out; assumptions: {inputs.assumptions}"
     )

@@ -11,6 +11,7 @@ ROOM = Calculator(
     title="Pools",
     question="How many prefill and decode instances does a rate need, and what does rounding to whole ones cost?",
     icon=":material/group_work:",
+    section="Sizing",
     inputs=PoolsInputs,
     compute=compute,
     answer=answer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calculators.outputs import short
+from calculators.outputs import counted, short
 from calculators.pools.check import PoolsCheck
 from calculators.pools.compute import PoolsResult
 from calculators.pools.curves import Budget, ShiftMap
@@ -30,7 +30,7 @@ def answer(inputs: PoolsInputs, result: PoolsResult) -> str:
 
 
 def _counted(number: int | None, kind: str) -> str:
-    return f"{number:,} {kind} instance{'s' * (number != 1)}"
+    return counted(number, f"{kind} instance")
 
 
 def _icon(result: PoolsResult) -> str:
@@ -67,12 +67,17 @@ def metrics(inputs: PoolsInputs, result: PoolsResult) -> list[tuple[str, str, st
     ]
 
 
+def _queue(inputs: PoolsInputs) -> str:
+    """Return the kind of queue that prompts make, in Kendall's notation."""
+    return f"{'M' if inputs.arrival_scv == 1 else 'G'}/{'G' if inputs.prompt_cv else 'D'}/1"
+
+
 def basis(inputs: PoolsInputs, result: PoolsResult) -> str:
     """Return in a sentence what the answer rests on, and how far it can be trusted."""
     computed = [
         f"{short(value)} {name}"
         for typed, value, name in (
-            (inputs.prefill_goodput, result.prefill_goodput, "of a prefill instance (M/D/1 on TTFT)"),
+            (inputs.prefill_goodput, result.prefill_goodput, f"of a prefill instance ({_queue(inputs)} on TTFT)"),
             (inputs.decode_goodput, result.decode_goodput, "of a decode instance (product form on TPOT)"),
             (inputs.colocated_goodput, result.colocated_goodput, "of a colocated one (prompts first)"),
         )
@@ -92,7 +97,7 @@ def caption(inputs: PoolsInputs, result: PoolsResult) -> str:
     goodputs = f"{short(result.prefill_goodput)} and {short(result.decode_goodput)} requests/s an instance"
     if inputs.prefill_goodput is not None and inputs.decode_goodput is not None:
         return f"Goodputs typed in: {goodputs}"
-    return f"{inputs.model}, {inputs.prompt_tokens:,} tokens in and {inputs.output_tokens:,} out: {goodputs}"
+    return f"{inputs.model}, {counted(inputs.prompt_tokens, 'token')} in and {inputs.output_tokens:,} out: {goodputs}"
 
 
 def on_safety(inputs: PoolsInputs, result: PoolsResult) -> str:
@@ -103,7 +108,7 @@ def on_safety(inputs: PoolsInputs, result: PoolsResult) -> str:
     advice = "" if enough or inputs.spare else " A spare of each kind (sidebar, *This page*) keeps it."
     return (
         f"With one instance lost, whichever it is, the group carries **{short(left)} requests/s**: {verdict}.{advice} "
-        f"The {result.binding} side is the weaker one; neither would be idle at **{short(result.ideal_ratio)} prefill instances "
+        f"The {result.binding} side is the weaker one; neither would be idle at **{counted(result.ideal_ratio, 'prefill instance')} "
         "for each decode instance**."
     )
 
@@ -112,7 +117,7 @@ def on_budgets(result: PoolsResult, rows: list[Budget]) -> str:
     """Return what the best splits show, in Markdown."""
     near = next((row for row in rows if row.share >= 0.95), None)
     best = (
-        f"On {result.gpus:,} accelerators, {result.best_prefill_instances} + {result.best_decode_instances} carries most: "
+        f"On {counted(result.gpus, 'accelerator')}, {result.best_prefill_instances} + {result.best_decode_instances} carries most: "
         f"{short(result.best_goodput)} requests/s."
     )
     reached = (
@@ -135,7 +140,7 @@ def on_shift(inputs: PoolsInputs, result: PoolsResult, found: ShiftMap) -> str:
         else ""
     )
     return (
-        f"The same {result.prefill_instances} + {result.decode_instances} instances with longer or shorter prompts and outputs. P and "
+        f"The same {result.prefill_instances} + {counted(result.decode_instances, 'instance')} with longer or shorter prompts and outputs. P and "
         f"D: which side is the weaker one. In the worst corner **{100 * worst:.3g} %** of the stronger side is idle, until the ratio is "
         f"changed.{typed} – where a target is kept at no rate."
     )
@@ -144,7 +149,7 @@ def on_shift(inputs: PoolsInputs, result: PoolsResult, found: ShiftMap) -> str:
 def agreement(check: PoolsCheck) -> str:
     """Return in plain words how the simulation was made, in Markdown."""
     return (
-        f"{check.customers:,} requests, {check.warm_up:,} of them at either end left out; seed {check.seed}. The first rows are one "
+        f"{counted(check.customers, 'request')}, {check.warm_up:,} of them at either end left out; seed {check.seed}. The first rows are one "
         "instance each at its goodput: the share that keeps its target should be the attainment asked for. The last is the whole "
         "group at the rate served, both targets together. There a request goes to the instance with the fewest requests, which is "
         "better than at random, and both sides miss some: the two effects pull apart. Intervals of 95 % each, by batch means."

@@ -10,6 +10,7 @@ ROOM = Calculator(
     title="Speculative decoding",
     question="Does a draft model pay, how long should its drafts be, and on which chip should it run?",
     icon=":material/bolt:",
+    section="Next tokens",
     inputs=SpeculativeInputs,
     compute=compute,
     answer=answer,

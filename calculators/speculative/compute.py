@@ -13,10 +13,19 @@ import numpy as np
 
 import hardware_db
 from calculators.inputs import InputsError
-from calculators.outputs import output, readable, short
+from calculators.outputs import counted, output, readable, short
 from calculators.remarks import chip_and_model_remarks
 from calculators.speculative.accepted import Acceptance, acceptance_of
-from calculators.speculative.costs import Array, Costs, Pair, break_even_batch, costs_of, pair_of, speedups
+from calculators.speculative.costs import (
+    Array,
+    Costs,
+    Pair,
+    break_even_batch,
+    costs_of,
+    next_paying_batch,
+    pair_of,
+    speedups,
+)
 from calculators.speculative.given import LONGEST, SpeculativeInputs
 from calculators.speculative.machines import Side, memory_left, placement
 from formulas import speculative as forms
@@ -65,6 +74,11 @@ class SpeculativeResult:
     )
     plain_tokens_per_second_per_kw: float | None = output("For each kilowatt, plain", "tokens/s")
     break_even_batch: int | None = output("Stops paying at a batch of", "sequences", "None if it pays at every batch")
+    next_paying_batch: int | None = output(
+        "Pays again at a batch of",
+        "sequences",
+        "Where no draft pays at the batch given: the next larger one at which some does",
+    )
     largest_batch: int | None = output("Sequences that fit", "sequences", "On the target's chips, at this context")
     target_chips: int | None = output("Chips of the target")
     draft_chips: int | None = output("Chips of the draft", "", "0 where it runs on the target's")
@@ -88,6 +102,8 @@ def compute(inputs: SpeculativeInputs) -> SpeculativeResult:
     speedup, round_cost = float(gain[length]), float(costs.round(length))
     alone = forms.tokens_per_round(acceptance.independent, length)
     fit, hardware = acceptance.fit, _on_hardware(inputs, acceptance, pair, costs)
+    if pair is not None and not best and speedup <= 1:
+        hardware["next_paying_batch"] = next_paying_batch(pair, acceptance, inputs.batch)
     return SpeculativeResult(
         accepted_tokens=float(acceptance.tokens[length]) - 1.0,
         tokens_per_round=float(acceptance.tokens[length]),
@@ -149,7 +165,7 @@ def draft_operations(inputs: SpeculativeInputs, pair: Pair | None) -> float:
 _NEEDS_HARDWARE = (
     "target_step_ms", "draft_step_ms", "verify_step_ms", "link_ms", "round_ms", "tokens_per_second_per_user",
     "plain_tokens_per_second_per_user", "tokens_per_second_per_chip", "plain_tokens_per_second_per_chip",
-    "tokens_per_second_per_kw", "plain_tokens_per_second_per_kw", "break_even_batch", "largest_batch", "target_chips",
+    "tokens_per_second_per_kw", "plain_tokens_per_second_per_kw", "break_even_batch", "next_paying_batch", "largest_batch", "target_chips",
     "draft_chips",
 )  # fmt: skip
 
@@ -176,6 +192,7 @@ def _on_hardware(inputs: SpeculativeInputs, acceptance: Acceptance, pair: Pair |
         "tokens_per_second_per_kw": inputs.batch * user / power if power else None,
         "plain_tokens_per_second_per_kw": inputs.batch * plain_user / plain_power if plain_power else None,
         "break_even_batch": break_even_batch(pair, acceptance),
+        "next_paying_batch": None,
         "largest_batch": _largest_batch(inputs, pair, apart),
         "target_chips": chips,
         "draft_chips": drafts,
@@ -200,7 +217,7 @@ def _said_of_acceptance(inputs: SpeculativeInputs, acceptance: Acceptance, endle
     said = []
     if inputs.draft_tokens > acceptance.measured:
         said.append(
-            f"Acceptance is known for {acceptance.measured} positions; beyond them the last rate is used for a draft of "
+            f"Acceptance is known for {counted(acceptance.measured, 'position')}; beyond, the last rate is used for a draft of "
             f"{inputs.draft_tokens}. The best length is looked for among those known."
         )
     if endless and acceptance.kind == "one":
@@ -219,7 +236,7 @@ def _said_of_hardware(inputs: SpeculativeInputs, pair: Pair | None, fit: int | N
     said = [sentence for side in (pair.target, pair.draft) for sentence in _said_of_side(inputs, side)]
     if fit is not None and inputs.batch > fit:
         said.append(
-            f"Does not fit: {inputs.batch:,} sequences of {inputs.context:,} tokens, and {fit:,} fit on the target's chips. The "
+            f"Does not fit: {counted(inputs.batch, 'sequence')} of {counted(inputs.context, 'token')}, and {fit:,} fit on the target's chips. The "
             "times are what the arithmetic gives if they did; use more chips (target_tp) or a smaller batch."
         )
     target, draft = pair.target.model, pair.draft.model
@@ -243,7 +260,7 @@ def _said_of_side(inputs: SpeculativeInputs, side: Side) -> list[str]:
     if not place.fits[0]:
         said.append(
             f"Does not fit: on each of {chips} the {side.name}'s weights take {short(weights_gb, 'GB')} and the cache of "
-            f"{inputs.batch} sequences {short(cache_gb, 'GB')}. The times are what the arithmetic gives if it did; use more "
+            f"{counted(inputs.batch, 'sequence')} {short(cache_gb, 'GB')}. The times are what the arithmetic gives if it did; use more "
             f"of them ({side.name}_tp), a smaller format, or a smaller batch."
         )
     elif side.chip.memory_tiers:

@@ -147,6 +147,24 @@ def break_even_batch(pair: Pair, acceptance: Acceptance) -> int | None:
     return _break_even(pair, tuple(acceptance.rates[: acceptance.measured]))
 
 
+def next_paying_batch(pair: Pair, acceptance: Acceptance, batch: int) -> int | None:
+    """Return the next larger batch at which some draft pays, for one at which none does; None if there is none.
+
+    A mixture of experts has such a gap: a small batch touches few experts, and verification has to read more of them.
+    """
+    if pair.verify_cost is not None or batch >= LARGEST_BATCH:
+        return None
+    tried = np.unique(np.round(np.geomspace(batch, LARGEST_BATCH, 160)))[1:]
+    low = float(batch)
+    while len(paying := np.flatnonzero(over_batch(pair, acceptance, tried).length > 0)):
+        first = int(paying[0])
+        low, high = float(tried[first - 1]) if first else low, float(tried[first])
+        if high - low <= 1:
+            return int(high)
+        tried = np.unique(np.append(np.round(np.linspace(low, high, 40))[1:], high))
+    return None
+
+
 @lru_cache(maxsize=256)  # it does not depend on the batch or the length, which are what a planner moves
 def _break_even(pair: Pair, rates: tuple[float, ...]) -> int | None:
     known = np.concatenate((rates, np.full(LONGEST - len(rates), rates[-1])))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calculators.outputs import counted
 from calculators.speculative.accepted import Acceptance, acceptance_of
 from calculators.speculative.costs import LENGTHS, OverBatch, costs_of, over_batch, pair_of, speedups
 from calculators.speculative.given import LONGEST, SpeculativeInputs
@@ -129,31 +130,61 @@ def batch_curve(inputs: SpeculativeInputs) -> OverBatch | None:
 
 @dataclass(frozen=True)
 class Bar:
-    """Something that occupies a lane of the timeline, in plain decode steps from the start of the round."""
+    """Something that occupies a lane of the timeline, in plain decode steps from the start of the round.
+
+    Attributes
+    ----------
+    lane, what : str
+        Where it is drawn, and what it is.
+    start, length : float
+        When it starts and how long it takes.
+    steps : int
+        Steps that it stands for: more than one in the middle of a long run.
+    """
 
     lane: str
     what: str
     start: float
     length: float
+    steps: int = 1
+
+
+MOST_STEPS = 24
+"""Steps of a run that are drawn one by one."""
+
+ENDS = 8
+"""Steps that are drawn one by one at each end of a longer run."""
 
 
 def timeline(inputs: SpeculativeInputs) -> list[Bar]:
-    """Return a round beside the plain decoding that takes as long."""
+    """Return a round beside the plain decoding that takes as long; the middle of a long run of steps is one bar."""
     costs = costs_of(inputs, pair_of(inputs))
     gamma = inputs.draft_tokens
     link = costs.link_in_verify_s / costs.plain_s if costs.plain_s else 0.0
     there, verify_at = gamma * costs.draft, gamma * costs.draft + link / 2
     verify = float(costs.verify[gamma]) - link
-    bars = [Bar("Draft", f"draft {k + 1}", k * costs.draft, costs.draft) for k in range(gamma)]
+    bars = _run("Draft", "draft", costs.draft, gamma * costs.draft, gamma)
     if link:
         bars += [
             Bar("Link", "drafts to the target", there, link / 2),
             Bar("Link", "outcome back", verify_at + verify, link / 2),
         ]
-    bars.append(Bar("Target", f"verification of {gamma} drafts", verify_at, verify))
+    bars.append(Bar("Target", f"verification of {counted(gamma, 'draft')}", verify_at, verify))
     whole = float(costs.round(gamma))
-    steps = int(np.ceil(whole - 1e-9))
-    return bars + [Bar("Plain decoding", f"token {k + 1}", float(k), min(1.0, whole - k)) for k in range(steps)]
+    return bars + _run("Plain decoding", "token", 1.0, whole, int(np.ceil(whole - 1e-9)))
+
+
+def _run(lane: str, what: str, step: float, whole: float, steps: int) -> list[Bar]:
+    """Return the bars of a run of equal steps, the last cut where the run ends."""
+    if steps <= MOST_STEPS:
+        single, between = [*range(steps)], []
+    else:
+        first, last = ENDS, steps - ENDS
+        single = [*range(first), *range(last, steps)]
+        middle = f"{what}s {first + 1:,} to {last:,}, {counted(last - first, 'step')} in one bar"
+        between = [Bar(lane, middle, first * step, (last - first) * step, last - first)]
+    ends = [Bar(lane, f"{what} {k + 1:,}", k * step, min(step, whole - k * step)) for k in single]
+    return ends[:ENDS] + between + ends[ENDS:]
 
 
 @dataclass(frozen=True)

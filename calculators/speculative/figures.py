@@ -216,6 +216,9 @@ def round_in_time(result: SpeculativeResult, bars: list[Bar]) -> go.Figure:
                 name=lane,
                 showlegend=False,
                 marker={"color": colour, "line": {"color": "white", "width": 0 if lane == "Link" else 1.5}},
+                text=[f"{bar.steps:,} steps" if bar.steps > 1 else "" for bar in mine],
+                textposition="inside",
+                insidetextanchor="middle",
                 customdata=[bar.what for bar in mine],
                 hovertemplate=f"%{{customdata}}: %{{x:.4~g}} {unit}<extra></extra>",
             )
@@ -238,6 +241,7 @@ def timeline_table(result: SpeculativeResult, bars: list[Bar]) -> dict[str, Any]
     return {
         "Lane": [bar.lane for bar in bars],
         "What": [bar.what for bar in bars],
+        "Steps": [bar.steps for bar in bars],
         f"From ({unit})": [scale * bar.start for bar in bars],
         f"Takes ({unit})": [scale * bar.length for bar in bars],
     }

@@ -45,8 +45,9 @@ def one_round() -> None:
         caption=caption,
         table=figures.timeline_table(result, bars),
     )
-    if said := wording.on_experts(inputs, pair):
-        st.markdown(said)
+    for said in (wording.on_bars(bars), wording.on_experts(inputs, pair)):
+        if said:
+            st.markdown(said)
 
 
 def batch() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hardware_db
 from calculators import checks
-from calculators.outputs import readable, short
+from calculators.outputs import counted, readable, short
 from calculators.speculative.check import ROWS, SpeculativeCheck
 from calculators.speculative.compute import SpeculativeInputs, SpeculativeResult
 from calculators.speculative.costs import Pair
+from calculators.speculative.curves import ENDS, MOST_STEPS, Bar
 from calculators.speculative.machines import Spill
 from formulas.experts import DISTINCT_EXPERTS, TOKENS_FOR_COVERAGE
 from formulas.speculative import IID_ERROR
@@ -21,28 +22,35 @@ ICONS = {
 
 def answer(inputs: SpeculativeInputs, result: SpeculativeResult) -> str:
     """Return the answer to the page's question, in Markdown, with the icon of its verdict in front."""
-    drafts = f"Drafts of {inputs.draft_tokens}" if inputs.draft_tokens > 1 else "Drafts of one token"
-    cost = _plural(result.round_cost, "plain step")
-    gives = f"give **{short(result.tokens_per_round)} tokens** a round, which takes {cost}"
+    drafts = f"Drafts of {inputs.draft_tokens if inputs.draft_tokens > 1 else 'one token'}"
+    cost = counted(result.round_cost, "plain step")
+    gives = f"give **{counted(result.tokens_per_round, 'token')}** a round, which takes {cost}"
     best = result.optimal_draft_tokens
     if result.verdict == "pays":
         said = f"{drafts} {gives}: **{short(result.speedup)} times** as fast as plain decoding{_rates(result)}."
+        measured = result.fit_rms_tokens is not None
         if best != inputs.draft_tokens:
-            said += f" The best length is **{best}**, {short(result.optimal_speedup)} times."
+            said += f" The best {'of the measured lengths' if measured else 'length'} is "
+            said += f"**{best}**, {short(result.optimal_speedup)} times."
         else:
-            said += " No other length is better."
+            said += f" No other {'measured ' * measured}length is better."
     elif result.verdict == "other_length":
         said = (
             f"{drafts} {gives}: slower than plain decoding, {short(result.speedup)} times. Drafts of **{best}** pay, "
             f"**{short(result.optimal_speedup)} times**."
         )
     else:
-        said = f"**No draft pays here.** {drafts} {gives}: {short(result.speedup)} times plain decoding."
+        where = "here" if result.next_paying_batch is None else "at this batch"
+        said = f"**No draft pays {where}.** {drafts} {gives}: {short(result.speedup)} times plain decoding."
+        if result.next_paying_batch is not None:
+            said += f" {_window(result)[0].upper()}{_window(result)[1:]} some do."
     return f"{ICONS[result.verdict]} {said}"
 
 
-def _plural(value: float, word: str) -> str:
-    return f"{short(value)} {word}" + "s" * (value != 1)
+def _window(result: SpeculativeResult) -> str:
+    """Return at which larger batches a draft pays, where none does at the batch given."""
+    ends = "on" if result.break_even_batch is None else f"to {readable(result.break_even_batch - 1)}"
+    return f"from a batch of **{readable(result.next_paying_batch)}** {ends}"
 
 
 def _rates(result: SpeculativeResult) -> str:
@@ -71,18 +79,30 @@ def metrics(inputs: SpeculativeInputs, result: SpeculativeResult) -> list[tuple[
         (
             "Best draft",
             f"{best} → {short(result.optimal_speedup)}×" if best else "none",
-            "Draft length with the largest speedup, and that speedup.",
+            f"Draft length with the largest speedup{_among(result)}, and that speedup.",
         ),
         _last_metric(result),
     ]
+
+
+def _among(result: SpeculativeResult) -> str:
+    return "" if result.fit_rms_tokens is None else " among the measured ones"
 
 
 def _last_metric(result: SpeculativeResult) -> tuple[str, str, str]:
     if result.largest_batch is None and result.break_even_batch is None:
         value = "never" if result.break_even_acceptance is None else short(result.break_even_acceptance)
         return "Pays from acceptance", value, "Smallest acceptance at which a draft of this length is no slower."
+    if result.next_paying_batch is not None:
+        until = "" if result.break_even_batch is None else f", below {readable(result.break_even_batch)}"
+        said = "Sequences in a step at which some draft pays; at the batch given none does, whatever its length."
+        return "Pays from", f"batch {readable(result.next_paying_batch)}{until}", said
     value = "never" if result.break_even_batch is None else f"batch {readable(result.break_even_batch)}"
-    fits = "" if result.largest_batch is None else f" At this context {readable(result.largest_batch)} sequences fit."
+    fits = (
+        ""
+        if result.largest_batch is None
+        else f" At this context memory holds {counted(result.largest_batch, 'sequence')}."
+    )
     return "Stops paying at", value, f"Sequences in a step from which on no draft pays, whatever its length.{fits}"
 
 
@@ -118,8 +138,8 @@ def on_round(result: SpeculativeResult, pair: Pair | None) -> str:
     crossing = " with the round trip to the draft" if pair and pair.link_s and result.link_ms else ""
     said = (
         f"In a round the draft model proposes its tokens one after another, and the target verifies all in one step. It gives "
-        f"**{short(result.tokens_per_round)} tokens** on average; plain decoding gives {short(result.round_cost)} in the same "
-        f"time. A drafted token costs {short(result.draft_cost)} plain steps, the verification{crossing} "
+        f"**{counted(result.tokens_per_round, 'token')}** on average; plain decoding gives {short(result.round_cost)} in the same "
+        f"time. A drafted token costs {counted(result.draft_cost, 'plain step')}, the verification{crossing} "
         f"{short(result.verify_cost)}."
     )
     if result.tokens_per_second_per_chip is None or result.plain_tokens_per_second_per_chip is None:
@@ -136,6 +156,16 @@ def on_round(result: SpeculativeResult, pair: Pair | None) -> str:
     return said + "."
 
 
+def on_bars(bars: list[Bar]) -> str:
+    """Return what the timeline leaves out, in Markdown; nothing where every step has its own bar."""
+    if all(bar.steps == 1 for bar in bars):
+        return ""
+    return (
+        f"A run of more than {MOST_STEPS} steps is drawn as its first {ENDS} and its last {ENDS}, with one bar for all between, "
+        "which says for how many it stands."
+    )
+
+
 def on_batch(result: SpeculativeResult, spill: Spill | None) -> str:
     """Return where speculation stops paying, in Markdown."""
     if spill is not None:
@@ -150,13 +180,13 @@ def on_batch(result: SpeculativeResult, spill: Spill | None) -> str:
         stops = "No draft pays at any batch."
     else:
         stops = f"From a batch of **{readable(result.break_even_batch)}** on, no draft pays, whatever its length."
+    window = "" if result.next_paying_batch is None else f" At the batch given none does; {_window(result)} some do."
     fits = result.largest_batch
     if fits is None:
-        return stops
+        return stops + window
     beyond = result.break_even_batch is None or fits < result.break_even_batch
-    return f"{stops} At this context **{readable(fits)}** sequences fit in memory" + (
-        ", fewer than that." if beyond else "."
-    )
+    holds = f" At this context memory holds **{counted(fits, 'sequence')}**" + (", fewer than that." if beyond else ".")
+    return stops + holds + window
 
 
 NO_BATCH = "The cost of verification is typed in, so that nothing here depends on the batch. Clear it to see that."
@@ -185,7 +215,7 @@ def on_acceptance(result: SpeculativeResult, kind: str) -> str:
     way = "more" if result.fit_worst > 0 else "less"
     return (
         f"The one acceptance that fits the measured {source} best is **α = {short(result.independent_acceptance)}**. It misses "
-        f"them by {short(result.fit_rms_tokens)} tokens (root mean square), at worst by {short(100 * abs(result.fit_worst))} % "
+        f"them by {counted(result.fit_rms_tokens, 'token')} (root mean square), at worst by {short(100 * abs(result.fit_worst))} % "
         f"{way} for a draft of {result.fit_worst_at}. The answer uses the measured ones."
     )
 
@@ -199,18 +229,17 @@ def on_experts(inputs: SpeculativeInputs, pair: Pair | None) -> str:
     plain = DISTINCT_EXPERTS(**values, tokens=inputs.batch)
     verified = DISTINCT_EXPERTS(**values, tokens=inputs.batch * (inputs.draft_tokens + 1))
     tokens = TOKENS_FOR_COVERAGE(**values, coverage=0.95)
-    step = "A step of one token" if inputs.batch == 1 else f"A step of {inputs.batch} tokens"
     return (
-        f"{step} touches {short(plain)} of the {model.experts} experts in a layer, verification of "
+        f"A step of {counted(inputs.batch, 'token')} touches {short(plain)} of the {counted(model.experts, 'expert')} in a layer, verification of "
         f"{inputs.batch * (inputs.draft_tokens + 1)} tokens {short(verified)}: each is read once. From about "
-        f"{readable(round(tokens))} tokens on 95 % are touched anyway, and a longer draft costs little more."
+        f"{counted(round(tokens), 'token')} on 95 % are touched anyway, and a longer draft costs little more."
     )
 
 
 def agreement(check: SpeculativeCheck) -> str:
     """Return in plain words whether the simulation of rounds supports the formula, in Markdown."""
     return (
-        f"{checks.verdict(check.rows)} {check.rounds:,} independent rounds, seed {check.seed}. Intervals of "
+        f"{checks.verdict(check.rows)} {counted(check.rounds, 'independent round')}, seed {check.seed}. Intervals of "
         f"{checks.each_level(ROWS):.3g} each, so that all hold in at least {checks.TOGETHER:.0%} of runs."
     )
 
@@ -225,6 +254,6 @@ def on_sampling(check: SpeculativeCheck) -> str:
     return (
         f"Tokens sampled from two real distributions, a target and a draft that agree as often as the acceptance says: drafts "
         f"are refused and replaced as in Leviathan et al., algorithm 1. {outcome}: chi-square {short(check.chi_square)} at "
-        f"{check.degrees} degrees of freedom over {check.tokens:,} tokens, exceeded by chance with probability "
+        f"{check.degrees} degrees of freedom over {counted(check.tokens, 'token')}, exceeded by chance with probability "
         f"{short(check.p_value)}."
     )

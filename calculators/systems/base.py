@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -23,6 +24,9 @@ Array = NDArray[np.float64]
 
 PRECISION = 3e-4
 """Of a largest rate, relative to the capacity."""
+
+LEAST_MISSED = 1e-6
+"""Share of requests beyond their targets below which it makes no difference how few they are."""
 
 LOWEST = 1e-3
 """Share of the capacity below which no rate is worth looking for."""
@@ -169,22 +173,24 @@ def _at(system: System, rate: float) -> Latency | None:
 def _goodput(system: System, ttft_slo_ms: float, tpot_slo_ms: float, attainment: float) -> float | None:
     targets = ServiceLevels(ttft_slo_ms=ttft_slo_ms, tpot_slo_ms=tpot_slo_ms, attainment=attainment)
 
-    def excess(rate: float) -> float:
+    def spare(rate: float) -> float:
+        """Logarithm of what may be missed over what is: of nearly one slope in the rate, so that few steps find its root."""
         times = system.at(rate)
-        return (0.0 if times is None else times.attainment(targets)) - attainment
+        missed = 1.0 if times is None else 1 - times.attainment(targets)
+        return math.log((1 - attainment) / max(missed, LEAST_MISSED))
 
-    low, high = 0.0, 0.3 * system.bound
-    while excess(high) < 0:
+    low, high = 0.0, 0.5 * system.bound
+    while spare(high) < 0:
         if high < LOWEST * system.bound:
             return None
-        low, high = high, high / 4
+        low, high = high, high / 3
     if low:
-        return float(brentq(excess, high, low, xtol=PRECISION * system.bound))
-    while excess(high) >= 0:
+        return float(brentq(spare, high, low, xtol=PRECISION * system.bound))
+    while spare(high) >= 0:
         if high > (1 - PRECISION) * system.bound:
             return high
         low, high = high, (high + system.bound) / 2
-    return float(brentq(excess, low, high, xtol=PRECISION * system.bound))
+    return float(brentq(spare, low, high, xtol=PRECISION * system.bound))
 
 
 def overtaking_rates(rates: Array, one: Array, other: Array) -> list[float]:

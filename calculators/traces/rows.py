@@ -20,6 +20,7 @@ import pyarrow.csv
 import pyarrow.json
 from numpy.typing import NDArray
 
+from calculators.outputs import counted
 from calculators.traces.formats import Columns, TraceError
 
 Lines = NDArray[np.int64]
@@ -103,7 +104,9 @@ class CsvRows:
         except pa.ArrowInvalid as error:
             raise TraceError(f"From line {first_line:,} on, this cannot be read as CSV: {error}.") from error
         broken = [
-            BrokenRow(first_line + row.number - 1, f"{row.actual_columns} fields instead of {row.expected_columns}")
+            BrokenRow(
+                first_line + row.number - 1, f"{counted(row.actual_columns, 'field')} instead of {row.expected_columns}"
+            )
             for row in refused
         ]
         total = table.num_rows + len(broken)

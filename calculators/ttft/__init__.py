@@ -12,6 +12,7 @@ ROOM = Calculator(
     title="Time to first token",
     question="How long until the first token, and how many instances keep it within the target?",
     icon=":material/timer:",
+    section="First token",
     inputs=TtftInputs,
     compute=compute,
     answer=answer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hardware_db
 from calculators import checks
 from calculators.machine import assumptions_of
-from calculators.outputs import apart, readable, short
+from calculators.outputs import apart, counted, readable, short
 from calculators.ttft.arrivals import in_words
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import TtftResult
@@ -182,7 +182,7 @@ def caption(inputs: TtftInputs) -> str:
         return f"Service time {readable(inputs.service_ms)} ms; {method}"
     assumed = f"assumptions: {inputs.assumptions}"
     chips = f"{inputs.tp} × {inputs.accelerator}" if inputs.tp > 1 else inputs.accelerator
-    return f"{inputs.model} on {chips}, prompts of {inputs.prompt_tokens:,} tokens; {assumed}; {method}"
+    return f"{inputs.model} on {chips}, prompts of {counted(inputs.prompt_tokens, 'token')}; {assumed}; {method}"
 
 
 def agreement(check: TtftCheck) -> str:

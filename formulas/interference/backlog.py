@@ -18,7 +18,7 @@ MixedTime = Callable[[Array, Array], Array]
 _MOST_UNITS = 192
 _MOST_PROMPTS = 150
 _LOST = 1e-3
-_FADED = 1e-8
+_FADED = 1e-6
 _RARE = 1e-9
 _STARVED = "Starved: the decoding sequences fill the budget, so that no prompt advances."
 _TOO_NEAR = f"So close to saturation that more than {_MOST_PROMPTS} prompts wait: no answer there."
@@ -105,18 +105,25 @@ class Backlog:
         moves /= moves.sum(axis=1, keepdims=True)
         return moves
 
-    def fluctuation(self, steps: float) -> tuple[float, float]:
-        """Variance of the excess over so many steps [s^2], and what a new token's exceeds the mean by [s]."""
+    def fluctuation(self, steps: Array) -> tuple[Array, Array]:
+        """Variance of the excess over so many steps [s^2], and what a new token's exceeds the mean by [s].
+
+        Parameters
+        ----------
+        steps
+            Numbers of steps, of requests of several lengths [].
+        """
         away = self.step_s - self.mean_step_s
         waiting = np.arange(away.size)
         finished = np.ceil(waiting / self.units - 1e-9) - np.ceil(self.left / self.units - 1e-9)
         ending = self.law * finished
         weight = ending / ending.sum() if ending.sum() > 0 else ending  # none: so rare that it does not matter
-        expected, variance, startup = away, steps * float(self.law @ away**2), 0.0
-        for k in range(1, ceil(steps) + 1):  # `expected`: of the excess k steps on, from each state
+        variance, startup = steps * float(self.law @ away**2), np.zeros(steps.shape)
+        expected = away
+        for k in range(1, ceil(steps.max()) + 1):  # `expected`: of the excess k steps on, from each state
             expected = self._moves @ expected
-            startup += float(weight @ expected) * min(1.0, steps - k + 1)
-            variance += 2 * max(steps - k, 0.0) * float(self.law @ (away * expected))
+            startup += float(weight @ expected) * np.clip(steps - k + 1, 0.0, 1.0)
+            variance += 2 * np.maximum(steps - k, 0.0) * float(self.law @ (away * expected))
             if np.abs(expected).max() < _FADED * self.mean_step_s:
                 break
         return variance, startup

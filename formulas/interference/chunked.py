@@ -187,9 +187,9 @@ def chunked(
     def plain(n: Array) -> Array:
         return mixed_time(n, np.zeros(1))
 
-    alike = prompts.alike
     batch = stretched(rate, tokens, plain, excess, prompts).batch
     for _ in range(30):
+        alike = prompts.alike_to_wait_for(_load(rate, prompt_tokens, mixed_time, batch, budget))
         chain = Backlog(rate / alike, prompt_tokens * alike, mixed_time, batch, budget)
         excess, before = chain.excess / alike, excess
         steps = stretched(rate, tokens, plain, excess, prompts)
@@ -210,15 +210,26 @@ def chunked(
     )
 
 
+def _load(rate: float, prompt_tokens: float, mixed_time: MixedTime, batch: float, budget: int) -> float:
+    """Utilization by prompts in steps that fill the budget; 1 where there is no room for any."""
+    room = budget - batch
+    if room <= 0:
+        return 1.0
+    full_s = float(mixed_time(np.array([batch]), np.array([room]))[0])
+    return min(rate * prompt_tokens * full_s / room, 1.0)
+
+
 def _token_times(steps: Stretched, chain: Backlog, lengths_cv2: float) -> TokenTimes:
     """Law of the time per output token: of each length, a delay busy period with the excess of the mixed steps."""
     rest, alike = 1 - steps.rate * steps.interruption_s, steps.prompts.alike
-    noise, startup = chain.fluctuation(steps.tokens)
-    noise_s = float(np.sqrt(noise * rest**2 / steps.batch))
     shares, lengths = lengths_in_bins(steps.tokens, lengths_cv2)
+    noise, startups = chain.fluctuation(np.append(lengths, steps.tokens))
+    noise_s = float(np.sqrt(noise[-1] * rest**2 / steps.batch))
+    # Of long prompts among short ones the chain leaves too much behind, as all of its own are long.
+    startups = startups[:-1] * steps.prompts.arrivals / steps.prompts.alike
     times = []
-    for m in lengths:
+    for m, startup in zip(lengths.tolist(), startups.tolist(), strict=True):
         work = m * steps.step_s
-        moments = work / rest + startup, steps.variance(float(m) if lengths_cv2 else None, noise_s)
+        moments = work / rest + startup, steps.variance(m if lengths_cv2 else None, noise_s)
         times.append(busy_time(work, steps.rate / alike, steps.interruption_s * alike, np.ones(1), moments))
     return TokenTimes(shares, lengths, tuple(times))

@@ -15,13 +15,14 @@ it lends its law to the tail.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
+import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from formulas.closed_form import DomainError
+from formulas.closed_form import ClosedForm, Condition, DomainError, Step, equation, less, variable
 from formulas.queueing import md1, mg1
 from formulas.queueing import pollaczek_khinchine as pk
 from formulas.queueing.bursts import (
@@ -32,9 +33,80 @@ from formulas.queueing.bursts import (
 )
 from formulas.queueing.mg1_distribution import max_rate as mg1_max_rate
 from formulas.queueing.mg1_distribution import ttft_quantile, ttft_survival
-from formulas.queueing.service import ServiceLaw
+from formulas.queueing.service import LognormalLengths, ServiceLaw, equal_service, service_law
 
 Array = NDArray[np.float64]
+
+ARRIVALS = variable("arrival_scv", "c_a^2", "", "squared coefficient of variation of the gaps between arrivals")
+SERVICES = variable("service_scv", "c^2", "", "squared coefficient of variation of the time of a prompt")
+NUMBER = variable("number_dispersion", "I_{N}", "", "variance over mean of the number of prompts, over a long time")
+TIME = variable("time_dispersion", "I_{T}", "s^2", "variance of the time that prompts take, for each that comes")
+CLOCK = variable("work_s", "w", "s", "time on the clock that stands still during prompts")
+
+_R, _D, _CA, _CS = (v.symbol for v in (md1.RATE, md1.SERVICE, ARRIVALS, SERVICES))
+_LOAD = _R * _D
+_GIVEN = (md1.RATE, md1.SERVICE, ARRIVALS, SERVICES)
+_STABLE = (Condition(less(_LOAD, 1), pk.UNSTABLE),)
+_RENEWAL = "Cox, Renewal Theory (1962), section 4.6, for the number of arrivals; their time by the same balance"
+
+_n, _noise, _longer = sp.symbols("n xi eta")
+
+
+def _balance_steps() -> tuple[Step, ...]:
+    return (
+        Step("While the other clock shows w, n prompts come and take n D and a little more or less: over the real time "
+             "they come at rate R, but for a noise.",
+             equation(_n, _R * (CLOCK.symbol + _n * _D + _longer) + _noise)),
+        Step("The noise of the gaps has the variance of a renewal process, that of the times is the prompts' own, each "
+             "in proportion to the real time.", equation(_n * (1 - _LOAD), _R * CLOCK.symbol + _R * _longer + _noise)),
+    )  # fmt: skip
+
+
+def _number_steps() -> tuple[Step, ...]:
+    return (
+        *_balance_steps(),
+        Step("Variance over mean.", equation(NUMBER.symbol, NUMBER_DISPERSION.expression)),
+    )
+
+
+def _time_steps() -> tuple[Step, ...]:
+    return (
+        *_balance_steps(),
+        Step(
+            "The time that they take is n D and what they are longer by.",
+            equation(TIME.symbol, TIME_DISPERSION.expression),
+        ),
+    )
+
+
+NUMBER_DISPERSION = ClosedForm(
+    "dispersion of the number of prompts",
+    NUMBER,
+    (_CA + _LOAD**2 * _CS) / (1 - _LOAD) ** 2,
+    _GIVEN,
+    _RENEWAL,
+    _STABLE,
+    _number_steps,
+    (CLOCK,),
+)
+"""Of prompts that interrupt decode steps, on the clock of those steps []: exact for Poisson arrivals.
+
+Examples
+--------
+>>> NUMBER_DISPERSION(rate=30, service_time=0.01, arrival_scv=1, service_scv=1)
+2.2245
+"""
+
+TIME_DISPERSION = ClosedForm(
+    "dispersion of the time of prompts",
+    TIME,
+    _D**2 * (_CA + _CS) / (1 - _LOAD) ** 2,
+    _GIVEN,
+    _RENEWAL,
+    _STABLE,
+    _time_steps,
+    (CLOCK,),
+)
 
 _EQUAL = 1e-12
 _LEAST_LONG = 0.05
@@ -72,6 +144,26 @@ class Unevenness:
     def alike(self) -> float:
         """How many times as long, and as rare, equal prompts at random times are that vary as much []."""
         return max(self.time, _LEAST_LONG)
+
+    def alike_to_wait_for(self, load: float) -> float:
+        """Return the same of equal prompts at random times that keep one waiting as long as these at a load []."""
+        if self.arrivals == 1:
+            return self.alike
+        loads, factors = _wait_factors(self.arrivals, round(self.services, 4))
+        return max(float(np.interp(load, loads, factors)), _LEAST_LONG)
+
+
+@lru_cache(maxsize=64)
+def _wait_factors(arrivals: float, services: float) -> tuple[Array, Array]:
+    """Return loads, and how many times as long one waits behind gamma arrivals as behind equal prompts at random times."""
+    loads = np.linspace(0.05, 0.95, 10)
+    law = service_law(LognormalLengths(1.0, services**0.5), _of_length) if services else equal_service(1.0)
+    waits = gamma_law_mean_wait(loads, 1 / arrivals, law)
+    return loads, np.asarray(waits * 2 * (1 - loads) / loads)
+
+
+def _of_length(length: ArrayLike) -> Array:
+    return np.asarray(length, dtype=float)
 
 
 EVEN = Unevenness()
@@ -134,9 +226,13 @@ class Prompts:
 
     @cached_property
     def left_behind(self) -> tuple[float, float]:
-        """Mean [s] and variance [s^2] of the work that a finished prompt leaves behind: what came during its stay."""
+        """Mean [s] and variance [s^2] of the work that a finished prompt leaves behind: what came during its stay.
+
+        Of bursts, with those that still come of its own: half of what their dispersion exceeds that of random times by.
+        """
         stay, variance = self.mean_wait + self.law.mean, self._wait_variance + self.law.variance
-        return self.load * stay, self.rate * self.law.second_moment * stay + self.load**2 * variance
+        more = (self.arrival_scv - 1) / 2 * self.law.mean
+        return self.load * stay + more, self.rate * self.law.second_moment * stay + self.load**2 * variance
 
     @cached_property
     def number_behind(self) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import TimeoutError as NothingHappened
+
+from calculators import catalog
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -139,6 +140,23 @@ class App:
     def field(self, label):
         return self.page.get_by_test_id("stSidebar").get_by_label(label, exact=True)
 
+    def unfold(self, label):
+        """Open the group of the sidebar that holds a field."""
+        field = self.field(label)
+        if not field.is_visible():
+            inside = self.page.get_by_label(label, exact=True)
+            self.page.get_by_test_id("stExpander").filter(has=inside).locator("summary").click()
+            field.wait_for()
+        return field
+
+    def choose(self, label, option):
+        field = self.unfold(label)
+        field.click()
+        field.fill(option)
+        with self.rerun():
+            self.page.get_by_test_id("stSelectboxVirtualDropdown").get_by_text(option, exact=True).click()
+        return self
+
     def set(self, label, value):
         with self.rerun():
             self.field(label).fill(str(value))
@@ -156,12 +174,13 @@ class App:
         return self
 
     def click_page(self, title):
-        """Click a page in the navigation; it stands behind "2 more" where the window is too narrow for all."""
-        link = self.page.get_by_test_id("stTopNav").get_by_role("link", name=title)
-        if link.count():
-            link.click()
+        """Click a page in the navigation, in the drop-down of its section if it has one."""
+        bar = self.page.get_by_test_id("stTopNav")
+        section = next(room.section for room in catalog.ROOMS if room.title == title)
+        if not section:
+            bar.get_by_role("link", name=title).click()
             return
-        self.page.get_by_test_id("stTopNav").get_by_text(re.compile(r"^\d+ more$")).click()
+        bar.get_by_test_id("stTopNavSection").filter(has_text=section).click()
         self.page.get_by_test_id("stTopNavDropdownLink").filter(has_text=title).click()
 
     def go(self, title):
@@ -169,6 +188,9 @@ class App:
             self.click_page(title)
         self.page.get_by_role("heading", level=1, name=title).wait_for()
         return self.settle()
+
+    def export(self):
+        return Exported(self)
 
     @property
     def metrics(self):
@@ -188,6 +210,23 @@ class App:
         link = code.inner_text().strip()
         self.page.keyboard.press("Escape")
         return link
+
+
+class Exported:
+    """The export window of a figure, and the files that come out of it."""
+
+    def __init__(self, app):
+        self.page = app.page
+        app.page.get_by_role("button", name="Export").first.click()
+        self.frame = app.page.frame_locator("iframe").first
+        self.frame.get_by_role("button", name="Save PNG").wait_for()
+
+    def save(self, kind):
+        inside = kind in ("PNG", "SVG")
+        button = (self.frame if inside else self.page).get_by_role("button", name=f"Save {kind}")
+        with self.page.expect_download() as download:
+            button.click()
+        return download.value.suggested_filename, Path(download.value.path()).read_bytes()
 
 
 @pytest.fixture

@@ -42,6 +42,28 @@ def test_every_page_loads_without_a_complaint(new_app, room, screen):
     assert quiet(app) == []
 
 
+@pytest.mark.parametrize("width", [1400, 1000])
+def test_every_page_is_at_most_one_drop_down_away(new_app, width):
+    app = new_app(viewport={"width": width, "height": 900})
+    app.open()
+    bar = app.page.get_by_test_id("stTopNav")
+    assert bar.get_by_test_id("stTopNavSection").all_inner_texts() == [name for name in catalog.SECTIONS if name]
+    assert bar.get_by_role("link").count() == len(catalog.SECTIONS[""])
+    for room in catalog.ROOMS[::-1]:
+        app.go(room.title)
+        assert urlsplit(app.page.url).path == f"/{room.path}"
+
+
+def test_on_a_phone_the_pages_stand_in_the_sidebar_under_their_sections(new_app):
+    app = new_app(viewport={"width": 420, "height": 900})
+    app.page.goto(app.address)
+    app.page.get_by_role("heading", level=1).wait_for()
+    app.settle()
+    app.page.get_by_test_id("stExpandSidebarButton").click()
+    sidebar = app.page.get_by_test_id("stSidebarNav")
+    assert sidebar.get_by_role("link").count() == len(catalog.ROOMS)
+
+
 def test_only_this_server_is_asked_for_anything(app):
     asked = set()
     app.page.on("request", lambda request: asked.add(urlsplit(request.url).hostname))
@@ -213,26 +235,9 @@ def test_derivations_open(app):
     app.page.get_by_text("moments D, D² and D³").wait_for()
 
 
-class Exported:
-    """The export window of a figure, and the files that come out of it."""
-
-    def __init__(self, app):
-        self.page = app.page
-        app.page.get_by_role("button", name="Export").first.click()
-        self.frame = app.page.frame_locator("iframe").first
-        self.frame.get_by_role("button", name="Save PNG").wait_for()
-
-    def save(self, kind):
-        inside = kind in ("PNG", "SVG")
-        button = (self.frame if inside else self.page).get_by_role("button", name=f"Save {kind}")
-        with self.page.expect_download() as download:
-            button.click()
-        return download.value.suggested_filename, Path(download.value.path()).read_bytes()
-
-
 def test_a_figure_is_exported_in_every_format(app):
     app.open("ttft")
-    window = Exported(app)
+    window = app.export()
     name, png = window.save("PNG")
     assert name == "ttft-against-rate.png"
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
@@ -256,7 +261,7 @@ def test_a_figure_is_exported_in_every_format(app):
 
 def test_exported_html_has_no_button_that_uploads_the_figure(app, new_app, tmp_path):
     app.open("ttft")
-    (tmp_path / "figure.html").write_bytes(Exported(app).save("HTML")[1])
+    (tmp_path / "figure.html").write_bytes(app.export().save("HTML")[1])
     page = new_app().page
     page.goto((tmp_path / "figure.html").as_uri())
     page.locator(".modebar-btn").first.wait_for(state="attached")

@@ -46,6 +46,15 @@ def test_every_tab_of_a_draft_on_another_chip_is_drawn(new_app, screen):
     assert "By measured acceptance" in app.page.get_by_test_id("stMain").inner_text()
 
 
+def test_a_blank_list_in_a_link_is_an_empty_one(app):
+    app.open(PATH)
+    plain = app.metrics
+    app.open(f"{PATH}?acceptance_rates=%20&acceptance_curve=%20")
+    assert app.metrics == plain
+    assert app.page.locator(".st-key-refusal").count() == 0
+    assert "acceptance_rates=&" in app.share_link
+
+
 def test_what_is_measured_and_cannot_be_is_refused_by_name(app):
     app.open(f"{PATH}?acceptance_rates=0.5,0.6&rates_of=all-rounds")
     refusal = app.page.locator(".st-key-refusal").inner_text()

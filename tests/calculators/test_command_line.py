@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import hardware_db
 from calculators import catalog
 from calculators.__main__ import TABLES, main
 from calculators.hardware import tables
@@ -151,6 +152,27 @@ def test_the_database_is_printed(answer, run, table):
     status, out, _ = run(table)
     assert status == 0
     assert len(out.splitlines()) == len(records) + 1
+
+
+@pytest.mark.parametrize("table", tables.TABLES)
+def test_every_table_of_the_database_has_columns_and_says_how_they_are_meant(table):
+    records = list(tables.TABLES[table]().values())
+    found = tables.columns(table, records)
+    assert found["Id"] == [record.id for record in records]
+    assert {len(column) for column in found.values()} == {len(records)}
+    assert tables.NOTES[table]
+
+
+def test_a_workload_names_its_targets_its_sources_and_what_is_not_verified():
+    chat = hardware_db.workloads()["chat-sharegpt"]
+    row = {title: values[0] for title, values in tables.columns("workloads", [chat]).items()}
+    assert row["Prompt (tokens)"] == 755.5
+    assert row["Targets (TTFT, TPOT)"].split("; ")[1] == "opt-66b 2,500 ms, 150 ms"
+    assert row["Not verified"] == "prompt_tokens, output_tokens"
+    assert row["Sources"] == "distserve: table 1, figure 7"
+    full = dict(zip(*tables.fields_of(chat).values(), strict=True))
+    assert full["prompt_tokens"] == "755.5  (not verified)"
+    assert full["slos"].startswith("model opt-13b, ttft_s 0.25, tpot_s 0.1; ")
 
 
 def test_the_module_runs_as_a_program():

@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calculators import catalog
+from calculators.hardware.tables import TABLES
 from calculators.inputs import declared
 from calculators.scenario import Scenario
 from calculators.ttft.compute import compute
@@ -76,6 +77,13 @@ def test_the_shared_inputs_of_a_page_and_no_others_have_a_widget_with_its_help(o
     for name, declaration in used.items():
         assert widgets[name].help == declaration.help
         assert widgets[name].value == declaration.default
+
+
+@pytest.mark.parametrize("table", ["accelerators", "workloads"])
+def test_a_table_of_the_database_has_its_records_on_the_page(open_page, table):
+    app = open_page("hardware", table=table)
+    assert len(app.dataframe[0].value) == len(TABLES[table]())
+    assert any(f"{len(TABLES[table]())} of {len(TABLES[table]())} {table}" in each.value for each in app.markdown)
 
 
 def test_an_input_that_a_page_does_not_use_is_kept(open_page):

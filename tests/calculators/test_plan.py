@@ -160,7 +160,7 @@ def test_a_plan_for_uneven_traffic_holds_in_the_simulation():
 
 
 def test_bursts_beyond_the_forms_are_refused_with_what_is_allowed():
-    with pytest.raises(InputsError, match="arrival_scv = 50: the forms of serving hold from 0.1 to 10"):
+    with pytest.raises(InputsError, match=r"arrival_scv = 50: the forms of serving hold from 0\.1 to 10"):
         compute(replace(EIGHT_B, arrival_scv=50))
 
 
@@ -187,12 +187,12 @@ def test_a_check_tells_how_far_it_is_and_what_it_tells_may_stop_it():
     assert told == sorted(told)
     assert 0.9 < told[-1] <= 1
 
-    class Enough(Exception):
+    class StoppedError(Exception):
         pass
 
     def enough(share):
         if share > 0.3:
-            raise Enough
+            raise StoppedError
 
-    with pytest.raises(Enough):
+    with pytest.raises(StoppedError):
         check(replace(EIGHT_B, customers=10_000), enough)

@@ -1,5 +1,6 @@
 """The speculative calculator: course figures, published tables, rounds on real chips, measured acceptance, extremes."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import hardware_db
 from calculators import outputs
 from calculators.__main__ import main
-from calculators.inputs import InputsError
+from calculators.inputs import InputsError, build, parse
 from calculators.speculative import curves, explanation, wording
 from calculators.speculative.check import check
 from calculators.speculative.compute import SpeculativeInputs, compare_chips, compute
@@ -305,6 +306,45 @@ def test_no_number_is_infinite_nan_or_negative(inputs):
     assert all(value for _, value, _ in wording.metrics(inputs, result))
 
 
+def test_a_mixture_on_which_no_draft_pays_yet_says_from_where_one_does():
+    inputs = SpeculativeInputs(target="mixtral-8x7b", acceptance=0.3, batch=1)
+    result = compute(inputs)
+    start = result.next_paying_batch
+    assert result.verdict == "plain_is_faster"
+    assert 1 < start < result.break_even_batch
+    assert [compute(replace(inputs, batch=n)).optimal_draft_tokens > 0 for n in (start - 1, start)] == [False, True]
+    assert "No draft pays at this batch" in wording.answer(inputs, result)
+    assert f"a batch of **{start}** to {result.break_even_batch - 1} some do" in wording.answer(inputs, result)
+    assert wording.metrics(inputs, result)[-1][:2] == ("Pays from", f"batch {start}, below {result.break_even_batch}")
+    pays = compute(replace(inputs, batch=start))
+    assert pays.next_paying_batch is None
+    assert wording.metrics(inputs, pays)[-1][:2] == ("Stops paying at", f"batch {result.break_even_batch}")
+    beyond = compute(replace(inputs, batch=result.break_even_batch))
+    assert beyond.next_paying_batch is None
+    assert "No draft pays here" in wording.answer(inputs, beyond)
+
+
+def test_the_best_length_is_called_the_best_of_those_measured():
+    inputs = SpeculativeInputs(acceptance_rates="0.5,0.5,0.5", draft_tokens=8)
+    assert "The best of the measured lengths is **2**" in wording.answer(inputs, compute(inputs))
+    assert "among the measured ones" in wording.metrics(inputs, compute(inputs))[2][2]
+    inputs = SpeculativeInputs(acceptance_rates="0.9,0.9,0.9", draft_tokens=3)
+    assert "No other measured length is better" in wording.answer(inputs, compute(inputs))
+    assert "measured" not in wording.answer(SpeculativeInputs(), compute(SpeculativeInputs()))
+
+
+@pytest.mark.parametrize("name", ["acceptance_rates", "acceptance_curve"])
+@pytest.mark.parametrize("blank", ["", " ", "  \t"])
+def test_a_blank_list_is_an_empty_one_from_a_link_and_from_a_widget(name, blank):
+    assert parse(SpeculativeInputs, {name: blank}) == SpeculativeInputs()
+    assert build(SpeculativeInputs, {name: blank}) == SpeculativeInputs()
+
+
+def test_a_list_of_nothing_but_commas_is_refused_with_a_sentence():
+    with pytest.raises(InputsError, match="it speaks of 0 positions; allowed: 1 to 256"):
+        compute(SpeculativeInputs(acceptance_rates=" , "))
+
+
 @settings(max_examples=40)
 @given(some)
 def test_bars_of_the_timeline_fill_the_round(inputs):
@@ -312,14 +352,33 @@ def test_bars_of_the_timeline_fill_the_round(inputs):
         result = compute(inputs)
     except InputsError:
         return
-    bars = curves.timeline(replace(inputs, draft_tokens=min(inputs.draft_tokens, 20)))
+    bars = curves.timeline(inputs)
     ends = {
         lane: max(bar.start + bar.length for bar in bars if bar.lane == lane) for lane in ("Target", "Plain decoding")
     }
     last = max(bar.start + bar.length for bar in bars)
     assert ends["Plain decoding"] == pytest.approx(last, rel=1e-9)
-    if inputs.draft_tokens <= 20:
-        assert last == pytest.approx(result.round_cost, rel=1e-9)
+    assert last == pytest.approx(result.round_cost, rel=1e-9)
+    assert sum(bar.steps for bar in bars if bar.lane == "Draft") == inputs.draft_tokens
+    assert len(bars) <= 2 * curves.MOST_STEPS + 3
+
+
+def test_the_middle_of_a_long_run_is_one_bar_that_says_so():
+    short_run, long_run = (replace(TYPED, draft_tokens=n, draft_cost=1.0) for n in (curves.MOST_STEPS, 256))
+    drafts = [bar for bar in curves.timeline(short_run) if bar.lane == "Draft"]
+    assert [bar.what for bar in drafts] == [f"draft {k}" for k in range(1, curves.MOST_STEPS + 1)]
+    assert wording.on_bars(drafts) == ""
+    drafts = [bar for bar in curves.timeline(long_run) if bar.lane == "Draft"]
+    middle = drafts[curves.ENDS]
+    assert (middle.what, middle.steps, middle.start, middle.length) == (
+        "drafts 9 to 248, 240 steps in one bar",
+        240,
+        8,
+        240,
+    )
+    assert "one bar for all between" in wording.on_bars(drafts)
+    for before, after in itertools.pairwise(drafts):
+        assert before.start + before.length == pytest.approx(after.start)
 
 
 @pytest.mark.parametrize("inputs", [

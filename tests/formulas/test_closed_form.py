@@ -151,6 +151,8 @@ INSIDE = {  # every formula, at a point of its domain
     decode_pool.PIPELINE_ROUND: {"stages": 4, "slowest_s": 0.011, "way_s": 0.042},
     interference.BUSY_MEAN: {"rate": 40, "work_s": 0.5, "interruption_s": 0.0141},
     interference.BUSY_VARIANCE: {"rate": 40, "work_s": 0.5, "interruption_s": 0.0141},
+    interference.NUMBER_DISPERSION: {"rate": 40, "service_time": 0.0141, "arrival_scv": 2.5, "service_scv": 0.8},
+    interference.TIME_DISPERSION: {"rate": 40, "service_time": 0.0141, "arrival_scv": 2.5, "service_scv": 0.8},
     interference.SLOWDOWN: {"mixed_step_s": 0.0149, "decode_step_s": 0.0077},
     interference.SPARE_FLOPS: {
         "memory_s": 6.696e-3, "compute_efficiency": 0.6, "peak_flops": 989e12, "tp": 2, "decode_flops": 4.92e11,
