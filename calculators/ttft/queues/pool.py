@@ -127,7 +127,7 @@ class SharedSpread(OnLattice):
 
     def mean_wait_ms(self, rate: float) -> float:
         """Mean wait: Kimura's, which needs no lattice."""
-        return 1e3 * self.law.mean * mgc_mean_wait(self.servers, self.utilization(rate), self.times.cv)
+        return float(1e3 * self.law.mean * mgc_mean_wait(self.servers, self.utilization(rate), self.times.cv))
 
     def laws_at(self, load: float) -> Laws:
         """Compute the laws of the wait and of TTFT."""
