@@ -14,7 +14,7 @@ from calculators.scenario import GROUPS, Scenario
 
 _PAGE = "page drawn last"
 
-COLLAPSED = ("Link between the pools", "Assumptions", "Simulation", "Measured acceptance")
+COLLAPSED = ("Link between the pools", "Assumptions", "Simulation", "Measured acceptance", "Bursts and convoys")
 """Groups that most people leave as they are."""
 
 

@@ -2,7 +2,8 @@
 
 from calculators.room import Calculator
 from calculators.ttft.check import check
-from calculators.ttft.compute import TtftInputs, compute
+from calculators.ttft.compute import compute
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.trace import fill_from_trace
 from calculators.ttft.wording import answer
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from calculators.machine import machine_of
 from calculators.service_time import prefill_load
+from calculators.ttft.arrivals import gaps_of, is_poisson
 from calculators.ttft.simulated import Run, Simulated, after_warm_up
 from formulas import step_time as step
-from formulas.montecarlo.arrivals import gamma_gaps
 from formulas.montecarlo.batch_service import simulate_batch_service
 from formulas.queueing.batching import BatchServer
 
@@ -45,7 +45,7 @@ class Batched(Simulated):
     @property
     def exact_mean(self) -> bool:
         """Whether the mean is exact: for Poisson arrivals."""
-        return self.inputs.arrival_scv == 1
+        return is_poisson(self.inputs)
 
     @property
     def capacity(self) -> float:
@@ -69,8 +69,7 @@ class Batched(Simulated):
     def simulated(self, rate: float, customers: int) -> Run:
         """Simulate one instance with its share of the requests."""
         inputs, generator = self.inputs, np.random.default_rng(self.inputs.seed)
-        shape = 1 / inputs.arrival_scv if inputs.arrival_scv else np.inf
-        gaps = gamma_gaps(rate / self.servers, shape, customers, generator)
+        gaps = gaps_of(inputs, rate / self.servers, customers, generator)
         times = [each / 1e3 for each in self.batch_times_ms]
         _, ttft = simulate_batch_service(gaps, times, inputs.batch_size)
         return after_warm_up(inputs, self, rate, ttft - self.service_ms / 1e3, ttft)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calculators.checks import CheckedFigure, agree, each_level, figures_in_ms
 from calculators.outputs import output
 from calculators.service_time import prefill_time
-from calculators.ttft.compute import TtftInputs
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.traffic import is_plain
 from calculators.ttft.traffic_check import TrafficCheck, check_traffic
 from formulas.closed_form import DomainError

@@ -17,22 +17,21 @@ from numpy.typing import NDArray
 from calculators.fleet import ROUNDING, fewest_servers, instances_for, within
 from calculators.inputs import InputsError
 from calculators.outputs import apart, output, readable
-from calculators.scenario import FirstTokenTarget, Simulation, Traffic
-from calculators.service_time import PrefillInputs, PrefillTime, StepBreakdown, prefill_time
+from calculators.scenario import FirstTokenTarget
+from calculators.service_time import PrefillTime, StepBreakdown, prefill_time
+from calculators.ttft.arrivals import is_poisson
+from calculators.ttft.bursts import BurstOnIdle, burst_on_idle
+from calculators.ttft.convoy import Convoy, Elsewhere, behind_a_long_prompt
+from calculators.ttft.inputs import TtftInputs, level_of, statistic
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Queue
 from calculators.ttft.simulated import Simulated
 from calculators.ttft.trace import TraceSummary, summary_of
-from calculators.ttft.traffic import RealTraffic, is_plain
+from calculators.ttft.traffic import is_plain
 from formulas.queueing import md1
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 """The percentiles that every answer reports, by the beginning of their key."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TtftInputs(RealTraffic, Simulation, FirstTokenTarget, PrefillInputs, Traffic):
-    """What the time to first token depends on, and how large the simulation beside it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +57,12 @@ class TtftResult:
     method: str = output("Method", default="")
     approximation_error: str | None = output("Error of the method", "", "None where it is exact", default=None)
     trace: TraceSummary | None = output("Trace", default=None)
+    burst: BurstOnIdle | None = output(
+        "A burst on an idle pool", "", "On the page it has a tab of its own", default=None
+    )
+    long_prompt: Convoy | Elsewhere | None = output(
+        "One very long prompt", "", "On the page, in that tab too", default=None
+    )
     reasons: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -75,7 +80,8 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
     inputs
         The scenario.
     thorough
-        Whether to look for the instances needed where that takes seconds.
+        Whether to look for the instances needed where that takes seconds, and to add the burst and the long prompt, which
+        a page draws elsewhere.
 
     Raises
     ------
@@ -84,12 +90,12 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
         the traffic.
     """
     service, queue = prefill_time(inputs), queue_of(inputs)
-    utilization, level = queue.utilization(inputs.rate), level_of(inputs)
+    utilization = queue.utilization(inputs.rate)
     times = _ttft(inputs, queue) if utilization < 1 else {}
     target_ttft = times.get("target_ttft_ms")
-    fits, simulated = service.fits is not False, queue.kind == "simulation"
+    fits = service.fits is not False
     max_rate = highest_rate(inputs, queue) if fits else None
-    reached = queue.unloaded_ms(level) <= inputs.ttft_slo_ms if simulated else max_rate is not None
+    reached = max_rate is not None or _reached_by_more(inputs, queue)
     verdict = verdict_of(inputs, service, max_rate, target_ttft, reached=reached)
     instances = None if not (fits and reached) else instances_needed(inputs, max_rate, thorough=thorough)
     return TtftResult(
@@ -105,9 +111,18 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
         method=queue.name,
         approximation_error=error_of(queue, inputs.rate) if utilization < 1 else None,
         trace=None if inputs.trace is None else summary_of(inputs.trace),
+        burst=burst_on_idle(inputs) if thorough else None,
+        long_prompt=behind_a_long_prompt(inputs) if thorough else None,
         reasons=_reasons(inputs, queue, utilization, verdict),
         remarks=tuple(filter(None, (service.misfit, *service.remarks, _not_looked_for(queue, instances, verdict)))),
     )
+
+
+def _reached_by_more(inputs: TtftInputs, queue: Queue) -> bool:
+    """Return whether more instances may meet a target that these meet at no rate, or at none that is known."""
+    if is_poisson(inputs) and queue.kind != "simulation":
+        return False
+    return queue.unloaded_ms(level_of(inputs)) <= inputs.ttft_slo_ms
 
 
 def _not_looked_for(queue: Queue, instances: int | None, verdict: str) -> str:
@@ -123,11 +138,6 @@ def _not_looked_for(queue: Queue, instances: int | None, verdict: str) -> str:
         "The instances needed are not looked for unasked: that takes simulations, or seconds. On the page, the tab Traffic "
         "finds them."
     )
-
-
-def level_of(inputs: FirstTokenTarget) -> float | None:
-    """Return the level that the target is set on, or ``None`` for the mean."""
-    return None if inputs.slo_statistic == "mean" else inputs.percentile / 100
 
 
 def error_of(queue: Queue, rate: float) -> str | None:
@@ -167,13 +177,13 @@ def instances_needed(inputs: TtftInputs, max_rate: float | None, *, thorough: bo
     ``None`` where a simulation would have to tell, where more than 256 are needed, or where it takes seconds
     and `thorough` is not asked for.
     """
-    if inputs.routing == "random" and inputs.arrival_scv == 1:
+    if inputs.routing == "random" and is_poisson(inputs):
         return None if max_rate is None else instances_for(inputs.rate, max_rate / inputs.servers)
     try:
         several = queue_of(replace(inputs, servers=max(inputs.servers, 2)))
     except InputsError:  # batches and orders behind this router are not computed
         return None
-    if several.kind == "simulation" or (several.kind != "exact" and not thorough):
+    if several.kind == "simulation" or not (several.quick or thorough):
         return None
     return fewest_servers(lambda count: keeps_target(inputs, count), math.floor(inputs.rate / _alone(inputs)) + 1)
 
@@ -216,11 +226,6 @@ def target_ttft_ms(
     return np.asarray(service_ms * (1 + md1.wait_quantile(inputs.percentile / 100, rate * service_ms / 1e3)))
 
 
-def statistic(inputs: FirstTokenTarget) -> str:
-    """Return what the target is set on, as it stands in a sentence: ``P90 TTFT`` or ``mean TTFT``."""
-    return "mean TTFT" if inputs.slo_statistic == "mean" else f"P{inputs.percentile:g} TTFT"
-
-
 def verdict_of(
     inputs: TtftInputs, service: PrefillTime, max_rate: float | None, target_ttft: float | None, *, reached: bool
 ) -> str:
@@ -231,7 +236,7 @@ def verdict_of(
         return "too_slow_unloaded"
     if target_ttft is None:
         return "unstable"
-    if max_rate is None:  # simulated at this rate, and at no other
+    if max_rate is None:  # simulated at this rate and at no other, or too slow at any rate on these instances
         return "meets" if target_ttft <= inputs.ttft_slo_ms else "misses"
     # By the rate, so that the verdict, the highest rate and the instances agree to the last digit.
     return "meets" if within(inputs.rate, max_rate) else "misses"

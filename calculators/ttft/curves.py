@@ -7,7 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from calculators.inputs import part_of
-from calculators.ttft.compute import PERCENTILES, Sweep, TtftInputs, sweep
+from calculators.ttft.compute import PERCENTILES, Sweep, sweep
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Md1, Queue
 from calculators.ttft.simulated import Simulated, SimulationInputs
@@ -51,9 +52,9 @@ def _at_nodes(queue: Queue, levels: np.ndarray, *, with_mean: bool, with_levels:
     means, rows = nothing.copy(), np.full((len(levels), len(loads)), np.nan)
     rates = loads[1:] * queue.capacity
     if with_mean:
-        means = np.array([queue.service_ms, *map(queue.mean_ttft_ms, rates.tolist())])
+        means = np.array([queue.idle_ms(None), *map(queue.mean_ttft_ms, rates.tolist())])
     if with_levels:
-        unloaded = np.array([queue.unloaded_ms(level) for level in levels])
+        unloaded = np.array([queue.idle_ms(level) for level in levels])
         rows = np.column_stack([unloaded, queue.curve_ms(levels, rates)])
     return loads, means, rows
 

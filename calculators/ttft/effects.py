@@ -11,13 +11,19 @@ import numpy as np
 from calculators.fleet import fewest_servers
 from calculators.inputs import InputsError, declared
 from calculators.outputs import output
-from calculators.ttft.compute import TtftInputs, error_of, keeps_target, level_of
+from calculators.ttft.arrivals import TYPICAL_SCV, in_words
+from calculators.ttft.compute import error_of, keeps_target
+from calculators.ttft.inputs import TtftInputs, level_of
 from calculators.ttft.lengths import WIDEST_UNIFORM
 from calculators.ttft.methods import queue_of
+from calculators.ttft.simulated import Simulated
 from calculators.ttft.traffic import RealTraffic
 
-SPREAD, BURSTS, ROUTER = 1.0, 4.0, "shared"
-"""What is shown of a spread, of bursts and of a router that are not switched on."""
+SPREAD, ROUTER = 1.0, "shared"
+"""What is shown of a spread and of a router that are not switched on."""
+
+SKETCHED_REQUESTS = 30_000
+"""Requests of a simulation that nobody asked for: some hundredths of a second."""
 
 SEARCHED_REQUESTS = 100_000
 """Requests of each simulation while it is looked for the instances needed."""
@@ -42,6 +48,7 @@ class Effect:
     times_plain: float | None = output("P99 over the plain one")
     method: str = output("Method")
     error: str = output("Error")
+    simulated: bool = False
 
 
 def effects(inputs: TtftInputs, *, slow: bool) -> list[Effect]:
@@ -52,7 +59,8 @@ def effects(inputs: TtftInputs, *, slow: bool) -> list[Effect]:
     inputs
         The scenario. What is not switched on in it is shown at a typical value.
     slow
-        Whether to simulate what has no formula, and compute what has a slow one; without, those rows have no numbers.
+        Whether simulations may take as long as they need; without, they are short, and those behind the shortest
+        queue, or in another order, have no numbers.
     """
     cases = list(_cases(inputs))
     plain = _row(*cases[0], None, slow=slow)
@@ -60,13 +68,13 @@ def effects(inputs: TtftInputs, *, slow: bool) -> list[Effect]:
 
 
 def has_slow_rows(inputs: TtftInputs) -> bool:
-    """Return whether some of the rows are simulated, or take as long."""
-    return any(_is_slow(case) for _, case in _cases(inputs))
+    """Return whether some of the rows are simulated."""
+    return any(_is_simulated(case) for _, case in _cases(inputs))
 
 
-def _is_slow(inputs: TtftInputs) -> bool:
+def _is_simulated(inputs: TtftInputs) -> bool:
     try:
-        return queue_of(inputs).slow
+        return queue_of(inputs).kind == "simulation"
     except InputsError:
         return False
 
@@ -74,35 +82,45 @@ def _is_slow(inputs: TtftInputs) -> bool:
 def _cases(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
     plain: dict[str, Any] = {
         "prompt_cv": 0.0,
+        "arrivals": "gamma",
         "arrival_scv": 1.0,
         "routing": "random",
         "order": "fcfs",
         "batch_size": 1,
     }
     spread = inputs.prompt_cv or (min(SPREAD, WIDEST_UNIFORM) if inputs.prompt_distribution == "uniform" else SPREAD)
-    bursts = inputs.arrival_scv if inputs.arrival_scv != 1 else BURSTS
+    what, bursty = _bursty(inputs)
     router = inputs.routing if inputs.routing != "random" else ROUTER
     yield "plain: equal prompts, Poisson arrivals", replace(inputs, **plain)
-    switched: dict[str, Any] = {"prompt_cv": spread, "arrival_scv": bursts}
+    switched: dict[str, Any] = bursty | {"prompt_cv": spread}
     yield (
         f"spread alone: {inputs.prompt_distribution} lengths, cv {spread:g}",
         replace(inputs, **plain | {"prompt_cv": spread}),
     )
-    what = "bursts" if bursts > 1 else "steadier arrivals"
-    yield f"{what} alone: arrival scv {bursts:g}", replace(inputs, **plain | {"arrival_scv": bursts})
+    bursts = replace(inputs, **plain | bursty)
+    yield f"{what} alone: {in_words(bursts)}", bursts
     if inputs.servers > 1:
         switched["routing"] = router
         yield f"router alone: {ROUTERS[router]}", replace(inputs, **plain | {"routing": router})
         yield f"spread behind {ROUTERS[router]}", replace(inputs, **plain | {"routing": router, "prompt_cv": spread})
-        yield f"{what} behind {ROUTERS[router]}", replace(inputs, **plain | {"routing": router, "arrival_scv": bursts})
+        yield f"{what} behind {ROUTERS[router]}", replace(bursts, routing=router)
     if inputs.order != "fcfs":
         yield f"spread, order {inputs.order}", replace(inputs, **plain | {"prompt_cv": spread, "order": inputs.order})
     if inputs.batch_size > 1:
         yield f"batches of {inputs.batch_size} alone", replace(inputs, **plain | {"batch_size": inputs.batch_size})
     yield "all together", replace(inputs, **plain | switched)
     own = {name: getattr(inputs, name) for name in plain}
+    own |= {} if inputs.arrivals == "gamma" else {"arrival_scv": 1.0}
     if own not in (plain, plain | switched):
         yield "as set in the sidebar", inputs
+
+
+def _bursty(inputs: TtftInputs) -> tuple[str, dict[str, Any]]:
+    """Return what the arrivals are called, and what switches them on."""
+    if inputs.arrivals != "gamma":
+        return "bursts", {"arrivals": inputs.arrivals}
+    scv = inputs.arrival_scv if inputs.arrival_scv != 1 else TYPICAL_SCV
+    return "bursts" if scv > 1 else "steadier arrivals", {"arrival_scv": scv}
 
 
 def _row(traffic: str, inputs: TtftInputs, plain_p99: float | None, *, slow: bool) -> Effect:
@@ -112,12 +130,22 @@ def _row(traffic: str, inputs: TtftInputs, plain_p99: float | None, *, slow: boo
         return _without(traffic, "; ".join(error.sentence for error in refused.errors))
     if queue.utilization(inputs.rate) >= 1:
         return _without(traffic, "Unstable at this rate.")
-    if queue.slow and not slow:
-        return _without(traffic, queue.name)
+    simulated = queue.kind == "simulation"
+    if simulated and not slow:
+        if type(queue) is not Simulated or inputs.routing == "shortest_queue":  # from prompt to prompt, in Python
+            return _without(traffic, queue.name)
+        queue = queue_of(replace(inputs, customers=min(inputs.customers, SKETCHED_REQUESTS)))
     p90, p99 = (float(value) for value in queue.ttft_ms(np.array([0.9, 0.99]), inputs.rate))
     times = 1.0 if plain_p99 is None else p99 / plain_p99
     return Effect(
-        traffic, queue.mean_ttft_ms(inputs.rate), p90, p99, times, queue.name, error_of(queue, inputs.rate) or ""
+        traffic,
+        queue.mean_ttft_ms(inputs.rate),
+        p90,
+        p99,
+        times,
+        queue.name,
+        error_of(queue, inputs.rate) or "",
+        simulated,
     )
 
 

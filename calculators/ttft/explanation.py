@@ -7,7 +7,8 @@ from calculators.facts import ShownFormula as Shown
 from calculators.outputs import readable
 from calculators.step_formulas import step_formulas
 from calculators.step_load import StepContents
-from calculators.ttft.compute import TtftInputs, TtftResult
+from calculators.ttft.compute import TtftResult
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Md1
 from calculators.ttft.traffic_formulas import traffic_formulas

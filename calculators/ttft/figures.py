@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 from calculators import plots
 from calculators.outputs import readable, short
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
-from calculators.ttft.compute import Sweep, TtftInputs, TtftResult, statistic
+from calculators.ttft.compute import Sweep, TtftResult
+from calculators.ttft.inputs import TtftInputs, statistic
 from calculators.ttft.methods import queue_of
 from calculators.ttft.sensitivity import Sensitivity
 

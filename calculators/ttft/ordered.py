@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from calculators.ttft.arrivals import gaps_of, is_poisson
 from calculators.ttft.simulated import Run, Simulated, after_warm_up
-from formulas.montecarlo.arrivals import gamma_gaps
 from formulas.montecarlo.priority import simulate_priority
 from formulas.queueing.order import COBHAM_WAIT, shortest_first_mean_wait
 
@@ -31,7 +31,7 @@ class Ordered(Simulated):
     @property
     def exact_mean(self) -> bool:
         """Whether the mean is exact: for Poisson arrivals."""
-        return self.inputs.arrival_scv == 1
+        return is_poisson(self.inputs)
 
     @property
     def split_s(self) -> float:
@@ -68,8 +68,7 @@ class Ordered(Simulated):
     def simulated(self, rate: float, customers: int) -> Run:
         """Simulate one instance with its share of the requests."""
         inputs, generator = self.inputs, np.random.default_rng(self.inputs.seed)
-        shape = 1 / inputs.arrival_scv if inputs.arrival_scv else np.inf
-        gaps = gamma_gaps(rate / self.servers, shape, customers, generator)
+        gaps = gaps_of(inputs, rate / self.servers, customers, generator)
         times = self.law.draw(customers, generator)
         ranks = times if inputs.order == "shortest" else (times > self.split_s).astype(float)
         waits = simulate_priority(gaps, times, ranks)

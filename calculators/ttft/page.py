@@ -1,17 +1,23 @@
 """The page of the time to first token."""
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from calculators import page_kit
 from calculators.outputs import as_table, columns_of, rows_of
-from calculators.ttft import ROOM, figures, traffic_figures, traffic_wording, wording
+from calculators.ttft import ROOM, burst_figures, burst_wording, figures, traffic_figures, traffic_wording, wording
+from calculators.ttft.arrivals import Bursts
+from calculators.ttft.batching import batch_curves, batching, possible
+from calculators.ttft.bursts import at_the_same_load, burst_on_idle, first_token_ms
 from calculators.ttft.check import TtftCheck
-from calculators.ttft.compute import compute, statistic
+from calculators.ttft.compute import compute
+from calculators.ttft.convoy import behind_a_long_prompt, convoy, convoy_curve, elsewhere, goes_around
 from calculators.ttft.curves import curves_of
 from calculators.ttft.effects import effects, has_slow_rows, needs
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
+from calculators.ttft.inputs import statistic
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Md1
 from calculators.ttft.replay import replay
@@ -23,7 +29,7 @@ from calculators.ttft.whatif import alternatives
 from calculators.ttft.wording import HEADLESS
 from formulas.closed_form import DomainError
 
-inputs = page_kit.open_page(ROOM, groups=(("Traffic", RealTraffic),))
+inputs = page_kit.open_page(ROOM, groups=(("Traffic", RealTraffic), ("Bursts and convoys", Bursts)))
 queue = page_kit.answer_or_refusal(queue_of, inputs)
 stable = queue.utilization(inputs.rate) < 1
 caption = wording.caption(inputs)
@@ -149,23 +155,22 @@ def what_if() -> None:
 
 def traffic() -> None:
     """Draw what spread, bursts and the router each do, and how many instances each router needs."""
+    above = st.container()
     slow = not has_slow_rows(inputs) or page_kit.on_demand(
-        "Compute the other rows",
-        "effects",
-        inputs,
-        "Some of this traffic has no formula, or a slow one: a second or two for each row.",
+        "Simulate longer", "effects", inputs, traffic_wording.ON_SHORT_SIMULATIONS
     )
-    with st.spinner("Computing …", show_time=False):
-        rows = effects(inputs, slow=slow)
-    st.markdown(traffic_wording.on_effects(inputs, rows))
-    if any(row.p99_ttft_ms is not None for row in rows):
-        page_kit.show_figure(
-            traffic_figures.effect_bars(inputs, rows),
-            "traffic-effects",
-            alt=f"P99 of time to first token at {inputs.rate:g} requests/s under each kind of traffic",
-            caption=caption,
-            table=rows_of(rows),
-        )
+    with above:
+        with st.spinner("Computing …", show_time=False):
+            rows = effects(inputs, slow=slow)
+        st.markdown(traffic_wording.on_effects(inputs, rows))
+        if any(row.p99_ttft_ms is not None for row in rows):
+            page_kit.show_figure(
+                traffic_figures.effect_bars(inputs, rows),
+                "traffic-effects",
+                alt=f"P99 of time to first token at {inputs.rate:g} requests/s under each kind of traffic",
+                caption=caption,
+                table=rows_of(rows),
+            )
     page_kit.data_table(rows_of(rows), "effects")
     st.subheader("What a smarter router saves", anchor=False)
     asked = page_kit.on_demand(
@@ -180,17 +185,77 @@ def traffic() -> None:
         page_kit.data_table(rows_of(found), "needs")
 
 
+def bursts() -> None:
+    """Draw other arrivals at the same utilization, a single burst on an idle pool, and one very long prompt."""
+    rows = at_the_same_load(inputs)
+    st.subheader("The same utilization, other arrivals", anchor=False)
+    st.markdown(burst_wording.on_same_load(inputs, rows))
+    if rows:
+        page_kit.show_figure(
+            burst_figures.same_load(rows),
+            "same-load",
+            alt="P99 of time to first token at the same utilization, under Poisson arrivals and three kinds of bursts",
+            caption=caption,
+            table=rows_of(rows),
+        )
+    st.subheader("A burst on an idle pool", anchor=False)
+    burst, times = burst_on_idle(inputs), first_token_ms(inputs)
+    st.markdown(burst_wording.on_burst(inputs, burst))
+    if burst.burst > 1:
+        page_kit.show_figure(
+            burst_figures.burst(inputs, times),
+            "burst",
+            alt=f"Time to first token of each of {burst.burst} prompts that come at once",
+            caption=caption,
+            table=burst_figures.burst_table(times),
+        )
+    st.subheader("One very long prompt", anchor=False)
+    if goes_around(inputs):
+        st.markdown(burst_wording.on_elsewhere(inputs, elsewhere(inputs)))
+        return
+    found = convoy(inputs)
+    st.markdown(burst_wording.on_convoy(inputs, found))
+    if found is not None:
+        curve = convoy_curve(found)
+        page_kit.show_figure(
+            burst_figures.convoy(found, curve),
+            "convoy",
+            alt=f"Mean extra wait against the time after a prompt of {inputs.long_tokens:,} tokens",
+            caption=caption,
+            table=columns_of(curve),
+        )
+        st.caption(burst_wording.ON_CONVOY_CURVE)
+
+
+def batches() -> None:
+    """Draw what prefilling prompts together brings, up to the saturation length and beyond."""
+    if not possible(inputs):
+        st.markdown(burst_wording.NOT_KNOWN)
+        return
+    found = batching(inputs)
+    st.markdown(burst_wording.on_batching(inputs, found))
+    curves = batch_curves(inputs, found)
+    page_kit.show_figure(
+        burst_figures.batches(inputs, curves),
+        "batches",
+        alt="Mean time to first token of one instance against its rate, one at a time and in batches",
+        caption=caption,
+        table=burst_figures.batch_table(curves),
+    )
+    page_kit.data_table(rows_of(found.rows), "batches")
+
+
 def trace() -> None:
     """Draw what an uploaded trace shows, offer its figures as inputs, and replay it."""
     found = page_kit.uploaded_trace(traffic_wording.NO_FILE_IN_LINK)
     if found is None:
         return
     try:
-        summary = summarise(found.trace)
+        with st.spinner(f"Looking at {len(found.trace):,} requests …", show_time=False):
+            summary, shown = summarise(found.trace), statistics_of(found.trace)
     except DomainError as too_short:
         st.text(str(too_short))
         return
-    shown = statistics_of(found.trace)
     st.markdown(traffic_wording.on_file(found.name, summary, found.trace.notes))
     if summary.broken:
         with st.expander("Rows that could not be used: the first of them"):
@@ -232,14 +297,20 @@ def data() -> None:
     if result is None:
         st.caption(HEADLESS)
         return
-    page_kit.data_table(as_table(result), "results")
+    whole = replace(result, burst=burst_on_idle(inputs), long_prompt=behind_a_long_prompt(inputs))
+    page_kit.data_table(as_table(whole), "results")
     page_kit.data_table(columns_of(curves), "sweep")
 
 
-names = ["What if", "Traffic", "Trace", "Formula", "Check by simulation", "What matters", "Data", "Sources"]
+names = [
+    "What if", "Traffic", "Bursts and convoys", "Batching", "Trace",
+    "Formula", "Check by simulation", "What matters", "Data", "Sources",
+]  # fmt: skip
 tabs = page_kit.Tabs(names, key="view")
 tabs.draw("What if", what_if)
 tabs.draw("Traffic", traffic)
+tabs.draw("Bursts and convoys", bursts)
+tabs.draw("Batching", batches)
 tabs.draw("Trace", trace)
 tabs.draw("Formula", formulas)
 tabs.draw("Check by simulation", simulation)

@@ -14,7 +14,7 @@ from calculators.inputs import InputsError, declared
 from calculators.outputs import output
 from calculators.service_time import prefill_times_ms
 from calculators.traces import Trace
-from calculators.ttft.compute import TtftInputs
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.methods import queue_of
 from calculators.ttft.trace import summarise, values_from
 from formulas.montecarlo.routers import simulate_routed
@@ -91,7 +91,7 @@ def _formula(inputs: TtftInputs, trace: Trace) -> tuple[dict[str, float], str]:
     """Return the answer for the trace's rate, mean length, spread and burstiness, by name, and its method."""
     known, values = declared(TtftInputs), values_from(summarise(trace))
     wide: Any = {name: min(max(value, known[name].low), known[name].high) for name, value in values.items()}  # type: ignore[attr-defined]
-    scenario = replace(inputs, **wide)
+    scenario = replace(inputs, arrivals="gamma", **wide)
     try:
         queue = queue_of(scenario)
     except InputsError as refused:

@@ -9,7 +9,7 @@ from typing import Any
 from calculators.inputs import Number, as_dict, declared
 from calculators.machine import assumptions_of
 from calculators.outputs import output
-from calculators.ttft.compute import TtftInputs, level_of
+from calculators.ttft.inputs import TtftInputs, level_of
 from calculators.ttft.methods import queue_of
 
 
@@ -51,7 +51,7 @@ def _continuous_inputs(inputs: TtftInputs) -> list[tuple[str, Number, float]]:
         names += ["allreduce_latency_us"] if inputs.tp > 1 else []
         values |= {name: getattr(assumed, name) for name in names[2:]}
     names += ["prompt_cv"] if inputs.prompt_cv else []
-    names += ["arrival_scv"] if inputs.arrival_scv != 1 else []
+    names += ["arrival_scv"] if inputs.arrivals == "gamma" and inputs.arrival_scv != 1 else []
     known = declared(TtftInputs)
     return [(name, known[name], float(values[name])) for name in names if values[name]]  # type: ignore[arg-type,misc]
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.scenario import Simulation
+from calculators.ttft.arrivals import BurstyArrivals, clumping, gaps_of
 from calculators.ttft.lengths import LawTimes, SpreadInputs
 from calculators.ttft.queues import Kind, Queue
 from formulas.montecarlo.agreement import estimates
-from formulas.montecarlo.arrivals import gamma_gaps
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.routers import simulate_routed
 from formulas.montecarlo.routing_check import routed_relaxation
@@ -29,7 +29,7 @@ LEVELS = (0.5, 0.9, 0.95, 0.99, 0.999)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulationInputs(Simulation, SpreadInputs):
+class SimulationInputs(Simulation, BurstyArrivals, SpreadInputs):
     """What a simulated queue depends on, the rate apart."""
 
 
@@ -109,10 +109,9 @@ def _kept_run(queue: Simulated, rate: float) -> Run:
 
 
 def simulate(inputs: SimulationInputs, queue: Queue, rate: float, customers: int) -> Run:
-    """Simulate first come, first served behind a router, gamma arrivals, any prompts."""
+    """Simulate first come, first served behind a router, any arrivals, any prompts."""
     generator = np.random.default_rng(inputs.seed)
-    shape = 1 / inputs.arrival_scv if inputs.arrival_scv else math.inf
-    gaps = gamma_gaps(rate, shape, customers, generator)
+    gaps = gaps_of(inputs, rate, customers, generator)
     times = queue.law.draw(customers, generator)
     arrivals = np.concatenate([[0.0], np.cumsum(gaps[:-1])])
     waits = simulate_routed(inputs.routing, arrivals, times, inputs.servers, inputs.seed)  # type: ignore[arg-type]
@@ -123,7 +122,7 @@ def after_warm_up(inputs: SimulationInputs, queue: Queue, rate: float, waits: Ar
     """Leave out the beginning of a run: ten relaxation times, but no more than half of it."""
     cv = LawTimes(queue.law).cv
     relaxation = routed_relaxation(inputs.routing, cv, inputs.servers, queue.utilization(rate))  # type: ignore[arg-type]
-    relaxation *= max(inputs.arrival_scv, 1.0)
+    relaxation *= clumping(inputs, rate)
     skipped = min(math.ceil(10 * relaxation), len(waits) // 2)
     return Run(len(waits), skipped, relaxation, 1e3 * waits[skipped:], 1e3 * ttft[skipped:])
 

@@ -85,14 +85,15 @@ def statistics_of(trace: Trace) -> TraceStatistics:
     width = next((width for width in _WIDTHS_S if duration / width <= _BINS), duration / _BINS)
     rate = traffic.rate_over_time(trace.arrivals, min(width, duration))
     lengths = {"prompts": trace.input_tokens, "outputs": trace.output_tokens}
+    laws = {name: [traffic.fit_lognormal(tokens, fit) for fit in FITS] for name, tokens in lengths.items()}
     return TraceStatistics(
         width_s=rate.width_s,
         peak_over_mean=rate.peak_over_mean,
         rate=RateCurve(rate.starts_s, rate.rates),
         bursts=_bursts(trace),
-        inputs=_length_curve(trace.input_tokens),
-        outputs=_length_curve(trace.output_tokens),
-        fits=tuple(_fit_row(name, values, fit) for name, values in lengths.items() for fit in FITS),
+        inputs=_length_curve(trace.input_tokens, laws["prompts"]),
+        outputs=_length_curve(trace.output_tokens, laws["outputs"]),
+        fits=tuple(_fit_row(name, law) for name, fitted in laws.items() for law in fitted),
         correlation=_correlation(trace, ranks=False),
         rank_correlation=_correlation(trace, ranks=True),
     )
@@ -113,11 +114,11 @@ def _correlation(trace: Trace, *, ranks: bool) -> float | None:
         return None
 
 
-def _length_curve(tokens: NDArray[np.int64]) -> LengthCurve:
+def _length_curve(tokens: NDArray[np.int64], laws: list[traffic.LognormalFit]) -> LengthCurve:
     ordered = np.sort(tokens)
     lengths = np.geomspace(max(ordered[0], 1), max(ordered[-1], 2), _CURVE_POINTS)
     seen = 1 - np.searchsorted(ordered, lengths, side="right") / len(ordered)
-    return LengthCurve(lengths, seen, *(_survival(traffic.fit_lognormal(tokens, fit), lengths) for fit in FITS))
+    return LengthCurve(lengths, seen, *(_survival(law, lengths) for law in laws))
 
 
 def _survival(law: traffic.LognormalFit, lengths: Array) -> Array:
@@ -128,10 +129,9 @@ def _survival(law: traffic.LognormalFit, lengths: Array) -> Array:
     return np.asarray(ndtr(-(np.log(lengths / law.mean) + law.sigma**2 / 2) / law.sigma))
 
 
-def _fit_row(name: str, tokens: NDArray[np.int64], fit: traffic.Fit) -> FitRow:
-    law = traffic.fit_lognormal(tokens, fit)
+def _fit_row(name: str, law: traffic.LognormalFit) -> FitRow:
     off = {level: 100 * law.quantile_errors[level] for level in (0.5, 0.9, 0.99)}
-    return FitRow(name, FITS[fit], law.mean, law.cv, 100 * law.ks_distance, *off.values())
+    return FitRow(name, FITS[law.fit], law.mean, law.cv, 100 * law.ks_distance, *off.values())
 
 
 def on_trace(found: TraceStatistics, gap_scv: float) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from calculators.inputs import choice, file_path, integer
 from calculators.scenario import Burstiness, PromptSpread
+from calculators.ttft.arrivals import is_poisson
 
 OWN_STREAM = ("random", "round_robin")
 """Routers that do not look at the instances: each of those then has a queue of its own."""
@@ -67,7 +69,7 @@ class RealTraffic(PromptSpread, Burstiness):
     )
 
 
-def is_plain(inputs: RealTraffic) -> bool:
+def is_plain(inputs: Any) -> bool:
     """Return whether it is the start of all: one queue, equal prompts, Poisson arrivals, first come first served."""
     alone = inputs.servers == 1 or inputs.routing == "random"
-    return alone and not inputs.prompt_cv and inputs.arrival_scv == 1 and inputs.batch_size == 1
+    return alone and not inputs.prompt_cv and is_poisson(inputs) and inputs.batch_size == 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from calculators.checks import CheckedFigure, ComparedFigure, agree, compared, each_level, figures_in_ms
 from calculators.outputs import output
-from calculators.ttft.compute import TtftInputs
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Queue
 from calculators.ttft.replay import Replay, replay

@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from calculators import plots
 from calculators.outputs import readable, short
-from calculators.ttft.compute import TtftInputs
 from calculators.ttft.effects import Effect
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.trace_statistics import BurstCurve, LengthCurve, RateCurve, TraceStatistics
 
 
@@ -21,7 +21,7 @@ def effect_bars(inputs: TtftInputs, rows: list[Effect]) -> go.Figure:
         y=[_broken(row.traffic) for row in shown],
         orientation="h",
         marker={"color": colours},
-        text=[short(row.p99_ttft_ms, "ms") for row in shown],
+        text=[f"{'≈ ' if row.simulated else ''}{short(row.p99_ttft_ms, 'ms')}" for row in shown],
         textposition="auto",
         hovertemplate="P99 TTFT %{x:.4~g} ms<extra></extra>",
     )

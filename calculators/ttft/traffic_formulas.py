@@ -8,9 +8,19 @@ from typing import Any
 from calculators.facts import ShownFormula as Shown
 from calculators.outputs import readable
 from calculators.ttft.batched import Batched
-from calculators.ttft.compute import TtftInputs
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.ordered import Ordered
-from calculators.ttft.queues import GammaD1, GammaG1, Mg1, Queue, RoundRobin, SharedEqual, SharedSpread
+from calculators.ttft.queues import (
+    BatchD1,
+    GammaD1,
+    GammaG1,
+    Mg1,
+    Queue,
+    RoundRobin,
+    SharedEqual,
+    SharedSpread,
+    SwitchingD1,
+)
 from formulas.queueing import bursts, md1, mg1
 from formulas.queueing import pollaczek_khinchine as pk
 from formulas.queueing.batching import BATCH_CAPACITY
@@ -39,7 +49,8 @@ def traffic_formulas(inputs: TtftInputs, queue: Queue) -> list[Shown]:
     for kind, formulas in _BY_METHOD.items():
         if isinstance(queue, kind):
             return shown + formulas(inputs, queue, load)
-    return shown + (_two_moments(inputs, queue, load) if inputs.servers == 1 else [])
+    by_gaps = inputs.servers == 1 and inputs.arrivals == "gamma"
+    return shown + (_two_moments(inputs, queue, load) if by_gaps else [])
 
 
 def _mg1(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]:
@@ -67,6 +78,24 @@ def _gamma(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]:
 def _gamma_spread(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]:
     assert isinstance(queue, GammaG1)  # noqa: S101 - chosen by its class
     return _two_moments(inputs, queue, load, 1 / queue.shape)
+
+
+def _batches(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]:  # noqa: ARG001 - as the others
+    assert isinstance(queue, BatchD1)  # noqa: S101 - chosen by its class
+    note = "The first of a batch waits for those before the batch; the others also for those before them in it."
+    return [Shown(bursts.BATCH_MEAN_WAIT, queue.formula_values(inputs.rate), note)]
+
+
+def _spells(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]:  # noqa: ARG001 - as the others
+    assert isinstance(queue, SwitchingD1)  # noqa: S101 - chosen by its class
+    process = queue.process(inputs.rate)
+    service = {"service_time": queue.service_ms / 1e3, "idle_first": queue.idle_calm(inputs.rate)}
+    window = {"window": 10 * inputs.busy_spell_s}
+    return [
+        Shown(bursts.SWITCHING_RATE, vars(process), "The first state is the calm one."),
+        Shown(bursts.SWITCHING_DISPERSION, vars(process) | window, "Over ten busy spells; Poisson arrivals have 1."),
+        Shown(bursts.SWITCHING_MEAN_WAIT, vars(process) | service),
+    ]
 
 
 def _two_moments(inputs: TtftInputs, queue: Queue, load: float, arrival_scv: float | None = None) -> list[Shown]:
@@ -137,6 +166,8 @@ def _wait(inputs: TtftInputs, queue: Queue) -> str:
 
 _BY_METHOD: dict[type[Queue], Callable[[TtftInputs, Queue, float], list[Shown]]] = {
     Mg1: _mg1,
+    BatchD1: _batches,
+    SwitchingD1: _spells,
     GammaD1: _gamma,
     GammaG1: _gamma_spread,
     SharedEqual: _shared_equal,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from calculators import checks
 from calculators.outputs import apart, readable, short
-from calculators.ttft.compute import TtftInputs
 from calculators.ttft.effects import Effect
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.queues import Queue
 from calculators.ttft.replay import Replay
 from calculators.ttft.trace import TraceSummary
@@ -19,6 +19,12 @@ NO_FILE_IN_LINK = (
 ON_REPLAY = (
     "The requests themselves, each at its time and with its own length, through the pool in the sidebar: what the formulas "
     "make of rate, spread and burstiness stands beside it."
+)
+
+
+ON_SHORT_SIMULATIONS = (
+    "What is marked ≈ has no formula and comes from a short simulation; the column *Error* says how far off it may be. The shortest queue and "
+    "other orders are simulated when you ask: a second for each row."
 )
 
 

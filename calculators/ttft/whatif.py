@@ -12,14 +12,8 @@ from calculators.fleet import instances_for
 from calculators.inputs import InputsError
 from calculators.outputs import output
 from calculators.service_time import PrefillTime, prefill_time
-from calculators.ttft.compute import (
-    TtftInputs,
-    compute,
-    level_of,
-    max_rate_within_target,
-    target_ttft_ms,
-    verdict_of,
-)
+from calculators.ttft.compute import compute, max_rate_within_target, target_ttft_ms, verdict_of
+from calculators.ttft.inputs import TtftInputs, level_of
 from calculators.ttft.methods import queue_of
 from calculators.ttft.traffic import is_plain
 

@@ -6,9 +6,11 @@ import hardware_db
 from calculators import checks
 from calculators.machine import assumptions_of
 from calculators.outputs import apart, counted, readable, short
+from calculators.ttft.arrivals import in_words
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
-from calculators.ttft.compute import TtftInputs, TtftResult, level_of, statistic
+from calculators.ttft.compute import TtftResult
 from calculators.ttft.effects import ROUTERS
+from calculators.ttft.inputs import TtftInputs, level_of, statistic
 from calculators.ttft.lengths import law_of
 from calculators.ttft.methods import queue_of
 from calculators.ttft.sensitivity import Sensitivity
@@ -152,8 +154,7 @@ def _model(inputs: TtftInputs, result: TtftResult) -> str:
 def traffic_of(inputs: TtftInputs) -> str:
     """Return the traffic in a few words."""
     lengths = f"{inputs.prompt_distribution} prompts, cv {inputs.prompt_cv:g}" if inputs.prompt_cv else "equal prompts"
-    arrivals = "Poisson arrivals" if inputs.arrival_scv == 1 else f"gamma arrivals, scv {inputs.arrival_scv:g}"
-    parts = [arrivals, lengths]
+    parts = [in_words(inputs), lengths]
     parts += [f"{inputs.servers} instances, {ROUTERS[inputs.routing]}"] if inputs.servers > 1 else []
     parts += [f"order {inputs.order}"] if inputs.order != "fcfs" else []
     parts += [f"up to {inputs.batch_size} prefilled together"] if inputs.batch_size > 1 else []

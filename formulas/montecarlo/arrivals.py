@@ -71,12 +71,31 @@ def switching_gaps(process: Switching, arrivals: int, generator: np.random.Gener
     state = (np.arange(spells) + (not first)) % 2
     lengths = generator.standard_exponential(spells) / leaves[state]
     counts = generator.poisson(lengths * rates[state])
+    if counts.sum() > 4 * arrivals + 1000:  # spells so long that not all of their arrivals are needed
+        counts, lengths = _as_far_as_needed(counts, lengths, arrivals + 1, generator)
     starts = np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
     times = np.repeat(starts, counts) + np.repeat(lengths, counts) * generator.random(int(counts.sum()))
     if len(times) <= arrivals:  # the spells were unusually quiet
         return switching_gaps(process, arrivals, generator)
     times.sort()
     return np.diff(times)[:arrivals]
+
+
+def _as_far_as_needed(
+    counts: Array, lengths: Array, needed: int, generator: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return the spells up to so many arrivals and one more, the last spell cut off at that one.
+
+    Of n arrivals at uniform times the k-th comes after a share of the spell that has a beta distribution; those before
+    it are uniform again.
+    """
+    last = int(np.searchsorted(np.cumsum(counts), needed))
+    counts, lengths = counts[: last + 1], lengths[: last + 1].copy()
+    left = needed + 1 - int(counts[:last].sum())
+    if counts[last] > left:
+        lengths[last] *= generator.beta(left, counts[last] - left + 1)
+        counts = np.append(counts[:last], left - 1)
+    return counts, lengths
 
 
 def batch_gaps(batch_rate: float, sizes: ListedLengths, arrivals: int, generator: np.random.Generator) -> Array:

@@ -219,5 +219,6 @@ def _whole_windows(times: Array, width: float) -> int:
 
 
 def _counts(times: Array, width: float, bins: int) -> Whole:
-    place = ((times - times[0]) / width).astype(np.int64)
-    return np.bincount(place[place < bins], minlength=bins)
+    edges = times[0] + width * np.arange(bins + 1)
+    counts: Whole = np.diff(np.searchsorted(times, edges))
+    return counts

@@ -164,9 +164,13 @@ def rank_correlation(inputs: Any, outputs: Any) -> float:
     >>> rank_correlation([1, 2, 3, 4], [10, 20, 30, 5000])
     1.0
     """
-    from scipy.stats import rankdata  # slow to import, and needed by few
+    return correlation(_ranks(inputs), _ranks(outputs))
 
-    return correlation(rankdata(inputs), rankdata(outputs))
+
+def _ranks(values: Any) -> Array:
+    """Ranks from 1 on, the same for equal values: the mean of theirs. SciPy's needs seconds to be imported."""
+    _, place, counts = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
 
 
 def _positive(lengths: Any) -> Array:

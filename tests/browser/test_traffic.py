@@ -84,3 +84,22 @@ def test_every_tab_of_spread_traffic_is_drawn(new_app, screen):
     assert app.page.get_by_test_id("stException").count() == 0
     assert [problem for problem in app.problems if "404" not in problem] == []
     assert app.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_bursts_convoys_and_batches_are_told_with_their_numbers(app):
+    app.open("ttft?arrivals=batches&burst=8&prompt_tokens=64&long_tokens=8192")
+    assert "P90 TTFT" in app.headline
+    assert "M[X]/D/1" in main(app).inner_text()
+    app.tab("Bursts and convoys")
+    panel = app.page.get_by_role("tabpanel").locator("visible=true")
+    text = panel.inner_text()
+    assert re.search(r"The same utilization, [\d.]+, gives up to [\d.]+ times the P99", text)
+    assert "8 prompts at once on one idle instance" in text
+    assert re.search(r"A prompt of 8,192 tokens takes [\d.]+ ms and delays about \d+ others", text)
+    assert panel.locator(".js-plotly-plot").count() == 3
+    app.tab("Batching")
+    assert re.search(r"the saturation length\. Prompts of 64 tokens are shorter: \d+ of them", main(app).inner_text())
+    link = urlsplit(app.share_link)
+    assert {"arrivals=batches", "burst=8", "long_tokens=8192"} <= set(link.query.split("&"))
+    assert app.page.get_by_test_id("stException").count() == 0
+    assert [problem for problem in app.problems if "404" not in problem] == []

@@ -44,13 +44,17 @@ from calculators.speculative.compute import compute as compute_speculative
 from calculators.speculative.costs import pair_of
 from calculators.speculative.machines import spill_of
 from calculators.traces import read_trace
+from calculators.ttft import burst_figures, traffic_figures
 from calculators.ttft import figures as ttft_figures
-from calculators.ttft import traffic_figures
+from calculators.ttft.batching import batch_curves, batching
+from calculators.ttft.bursts import at_the_same_load, first_token_ms
 from calculators.ttft.check import check
-from calculators.ttft.compute import TtftInputs, sweep
 from calculators.ttft.compute import compute as compute_ttft
+from calculators.ttft.compute import sweep
+from calculators.ttft.convoy import convoy, convoy_curve
 from calculators.ttft.curves import curves_of
 from calculators.ttft.effects import effects
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.sensitivity import sensitivities
 from calculators.ttft.trace_statistics import statistics_of
 
@@ -147,6 +151,17 @@ def pools_all(**changes):
     yield pools_figures.shifted_workload(pools_curves.shift_map(inputs, result))
 
 
+def bursts_all(**changes):
+    inputs = TtftInputs(**changes)
+    yield burst_figures.burst(inputs, first_token_ms(inputs))
+    if rows := at_the_same_load(inputs):
+        yield burst_figures.same_load(rows)
+    if found := convoy(inputs):
+        yield burst_figures.convoy(found, convoy_curve(found))
+    if inputs.service_ms is None:
+        yield burst_figures.batches(inputs, batch_curves(inputs, batching(inputs)))
+
+
 def compare_all(**changes):
     inputs = CompareInputs(**changes)
     result, lines = compute_compare(inputs), compare_curves.against_rate(inputs)
@@ -173,6 +188,10 @@ FIGURES = [
     *traffic_all(servers=8, routing="shared", rate=400),
     *traffic_all(arrival_scv=0.0, rate=500),
     *traffic_all(servers=4, routing="shortest_queue", rate=200),
+    *traffic_all(arrivals="spells"),
+    *bursts_all(),
+    *bursts_all(servers=4, rate=180, burst=1000, prompt_tokens=16, routing="random", arrivals="batches"),
+    *bursts_all(service_ms=100, rate=500, burst=1, ttft_slo_ms=10),
     *trace_all(),
     *parallelism_all(model="llama-3.1-70b", gpus=4),
     *parallelism_all(rate=500, service_ms=100, speedup=2),

@@ -10,7 +10,8 @@ from calculators import catalog
 from calculators.hardware.tables import TABLES
 from calculators.inputs import declared
 from calculators.scenario import Scenario
-from calculators.ttft.compute import TtftInputs, compute
+from calculators.ttft.compute import compute
+from calculators.ttft.inputs import TtftInputs
 
 APP = Path(__file__).parents[2] / "app.py"
 

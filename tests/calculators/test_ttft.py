@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from calculators.inputs import InputsError
 from calculators.ttft.check import check
-from calculators.ttft.compute import PERCENTILES, TtftInputs, compute, sweep
+from calculators.ttft.compute import PERCENTILES, compute, sweep
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
 from calculators.ttft.figures import ttft_against_rate
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.sensitivity import sensitivities
 from calculators.ttft.whatif import VERDICTS, alternatives
 from calculators.ttft.wording import metrics, sentence

@@ -2,7 +2,9 @@
 
 import itertools
 import json
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +20,11 @@ from calculators.service_time import prefill_times_ms
 from calculators.traces import read_trace
 from calculators.ttft import traffic_figures, traffic_wording, wording
 from calculators.ttft.check import TtftCheck, check
-from calculators.ttft.compute import TtftInputs, compute
+from calculators.ttft.compute import compute
 from calculators.ttft.curves import curves_of
 from calculators.ttft.effects import effects, has_slow_rows, needs
 from calculators.ttft.explanation import queue_formulas
+from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.methods import queue_of
 from calculators.ttft.replay import replay
 from calculators.ttft.sensitivity import sensitivities
@@ -289,7 +292,10 @@ def test_the_effects_are_those_of_the_calculation():
     assert rows["spread alone"].times_plain > 1
     assert rows["router alone"].times_plain < 1
     assert has_slow_rows(inputs)
-    assert rows["all together"].p99_ttft_ms is None  # bursts and spread behind a shared queue are simulated
+    assert rows["all together"].simulated  # bursts and spread behind a shared queue
+    held_up = {row.traffic: row for row in effects(replace(inputs, routing="shortest_queue"), slow=False)}
+    assert held_up["router alone: shortest queue"].p99_ttft_ms is None  # too slow to be simulated unasked
+    assert held_up["bursts alone: gamma arrivals, scv 4"].times_plain > 1
     simulated = {row.traffic: row for row in effects(inputs, slow=True)}
     assert simulated["all together"].p99_ttft_ms > simulated["as set in the sidebar"].p99_ttft_ms
     assert "spread alone" in traffic_wording.on_effects(inputs, list(simulated.values()))
@@ -431,6 +437,11 @@ def test_a_trace_is_shown_and_replayed(trace_file):
         traffic_figures.lengths(shown.inputs, "prompts"),
     ):
         assert figure.data
+
+
+def test_the_page_takes_a_file_of_200_mb_however_that_is_counted():
+    config = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    assert config["server"]["maxUploadSize"] >= 210  # in MB; 200 MiB are 209.7
 
 
 def test_the_replay_by_events_is_lindleys_recursion(trace_file):

@@ -29,6 +29,7 @@ from formulas.queueing.bursts.simultaneous import (
     batch_wait_survival,
     burst_mean_wait,
     burst_quantile,
+    largest_burst,
 )
 from formulas.queueing.bursts.switching import (
     SWITCHING_DISPERSION,
@@ -49,5 +50,5 @@ __all__ = [
     "batch_wait_quantile", "batch_wait_survival", "burst_mean_wait", "burst_process", "burst_quantile",
     "gamma_law_mean_wait", "gamma_law_ttft_quantile", "gamma_law_ttft_survival", "gamma_law_wait_quantile",
     "gamma_law_wait_survival", "gamma_mean_wait", "gamma_no_wait", "gamma_wait_quantile", "gamma_wait_survival",
-    "klb_mean_wait", "switching_mean_wait", "switching_wait_quantile", "switching_wait_survival",
+    "klb_mean_wait", "largest_burst", "switching_mean_wait", "switching_wait_quantile", "switching_wait_survival",
 ]  # fmt: skip

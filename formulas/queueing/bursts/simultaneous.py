@@ -146,6 +146,36 @@ def burst_quantile(level: Any, burst: Any, servers: Any, service_time: Any) -> A
     return time if np.ndim(time) else float(time)
 
 
+def largest_burst(limit: float, level: float, servers: int, service_time: float) -> int:
+    """Most requests at once on an idle pool of which a share `level` have their first token within a limit.
+
+    Parameters
+    ----------
+    limit
+        Of the time to first token [s].
+    level
+        Share, in (0, 1] [].
+    servers
+        Instances [].
+    service_time
+        Service time of a prompt [s].
+
+    Returns
+    -------
+    int
+        0 if not even one request does [].
+
+    Examples
+    --------
+    >>> largest_burst(0.2, 0.9, 4, 0.05), largest_burst(0.2, 1.0, 4, 0.05), largest_burst(0.04, 0.9, 4, 0.05)
+    (17, 16, 0)
+    """
+    if not (0 < level <= 1 and servers >= 1 and service_time > 0):
+        raise DomainError("A burst has a level between 0 and 1, a pool one instance, and a service takes a time.")
+    within = servers * np.floor(limit / service_time * (1.0 + 1e-12))
+    return int(np.floor(within / level * (1.0 + 1e-12)))
+
+
 def batch_wait_survival(t: Any, batch_rate: Any, sizes: ListedLengths, service_time: float) -> Any:
     """Probability that a prompt waits longer than `t`, in batches of equal prompts at Poisson times.
 

@@ -140,7 +140,10 @@ def mgc_mean_wait(servers: int, utilization: Any, cv: Any) -> Any:
     """
     delayed = erlang_c(servers, utilization)
     exponential = MMC_MEAN_WAIT(wait_probability=delayed, servers=servers, utilization=utilization, mean_service=1.0)
-    return KIMURA_MEAN_WAIT(cv=cv, exponential_wait=exponential, equal_wait=mdc.mean_wait(servers, utilization))
+    equal = mdc.mean_wait(servers, utilization)
+    if not (exponential > 0 and equal > 0):  # smaller than any number: nobody waits
+        return 0.0
+    return KIMURA_MEAN_WAIT(cv=cv, exponential_wait=exponential, equal_wait=equal)
 
 
 def mgc_wait_probability(servers: int, utilization: float, cv: float) -> float:
@@ -190,7 +193,8 @@ def shared_queue_laws(service: ServiceTimes, servers: int, utilization: float) -
     mean = service.mean * mgc_mean_wait(servers, utilization, service.cv)
     masses = delayed * conditional.masses
     masses[0] += 1.0 - delayed
-    wait = LatticeLaw(conditional.step * mean / (delayed * conditional.mean), masses)
+    stretched = mean / (delayed * conditional.mean) if delayed > 0 else 1.0
+    wait = LatticeLaw(conditional.step * stretched, masses)
     return SharedQueueLaws(wait, wait.on(step / 2, 2 * points).plus(on_lattice(service, step / 2, 2 * points)))
 
 

@@ -53,3 +53,27 @@ def test_outside_the_domain():
             gamma_gaps(*wrong, 10, np.random.default_rng(1))
     with pytest.raises(DomainError, match="above zero"):
         batch_gaps(0.0, ListedLengths(2), 10, np.random.default_rng(1))
+
+
+def test_of_spells_that_never_end_only_what_is_needed_is_drawn():
+    seen = [switching_gaps(Switching(1.0, 9.0, 1e-12, 1e-12), 2000, np.random.default_rng(seed)) for seed in range(300)]
+    means = np.array([gaps.mean() for gaps in seen])
+    busy = means < 0.3
+    assert (
+        abs(busy.mean() - 0.5) < 4 * 0.5 / 300**0.5
+    )  # each run is in one of the two states, as often in the one as the other
+    for rate, group in ((1.0, ~busy), (9.0, busy)):
+        gaps = rate * np.concatenate([each for each, there in zip(seen, group, strict=True) if there])
+        assert abs(gaps.mean() - 1) < 4 / len(gaps) ** 0.5
+        assert abs((gaps > 1).mean() - np.exp(-1)) < 4 * 0.5 / len(gaps) ** 0.5  # exponential
+
+
+def test_spells_that_are_cut_off_look_as_those_that_are_not():
+    process, needed = Switching(1.0, 20.0, 0.02, 0.02), 40  # one busy spell holds a thousand: nearly all are cut off
+    short = [switching_gaps(process, needed, np.random.default_rng(seed)) for seed in range(2000)]
+    whole = [switching_gaps(process, 2000, np.random.default_rng(10_000 + seed))[:needed] for seed in range(2000)]
+    cut, uncut = (np.array([gaps.sum() for gaps in each]) for each in (short, whole))
+    error = ((cut.var() + uncut.var()) / 2000) ** 0.5
+    assert abs(cut.mean() - uncut.mean()) < 4 * error
+    slow_cut, slow_uncut = ((each > 10).mean() for each in (cut, uncut))
+    assert abs(slow_cut - slow_uncut) < 4 * (0.5 / 2000) ** 0.5

@@ -13,6 +13,7 @@ from formulas.queueing.bursts import (
     batch_wait_survival,
     burst_mean_wait,
     burst_quantile,
+    largest_burst,
 )
 from formulas.queueing.service import ListedLengths
 from tests.formulas.queueing.lattice import batch_work_cdf
@@ -114,3 +115,18 @@ def test_a_batch_is_whole():
             batch_wait_quantile(0.9, 0.1, ListedLengths(wrong), 1.0)
     with pytest.raises(DomainError, match="no steady state"):
         batch_wait_quantile(0.9, 0.25, SIZES["four"], 1.0)
+
+
+@given(st.floats(0.001, 3.0), st.floats(0.01, 1.0), st.integers(1, 40), st.floats(0.01, 1.0))
+def test_the_largest_burst_is_within_the_limit_and_one_more_is_not(limit, level, servers, service_time):
+    largest = largest_burst(limit, level, servers, service_time)
+    assert (largest == 0) == (limit < service_time * (1 - 1e-12))
+    if largest:
+        assert burst_quantile(level, largest, servers, service_time) <= limit * (1 + 1e-9)
+    assert burst_quantile(level, largest + 1, servers, service_time) > limit * (1 - 1e-9)
+
+
+def test_the_largest_burst_needs_a_level_and_a_pool():
+    for wrong in ((1.0, 0.0, 1, 0.1), (1.0, 1.1, 1, 0.1), (1.0, 0.9, 0, 0.1), (1.0, 0.9, 1, 0.0)):
+        with pytest.raises(DomainError):
+            largest_burst(*wrong)

@@ -100,3 +100,12 @@ def test_outside_the_domain():
             shared_queue_laws(LognormalTimes(1.0, 1.0), 8, rho)
     with pytest.raises(DomainError, match="do not belong to one queue"):
         KIMURA_MEAN_WAIT(cv=3.0, exponential_wait=1.0, equal_wait=0.1)
+
+
+@pytest.mark.parametrize("utilization", [0.003, 0.05])
+def test_where_next_to_nobody_waits_the_shared_queue_of_many_is_the_service_alone(utilization):
+    law = LognormalTimes(1.0, 1.0)
+    found = shared_queue_laws(law, 256, utilization)
+    assert mgc_mean_wait(256, utilization, 1.0) < 1e-100
+    assert found.wait.mean < 1e-100
+    assert found.ttft.quantile(0.99) == pytest.approx(float(law.quantile(0.99)), rel=1e-3)
