@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.decode_step import step_times_s
-from calculators.inputs import number, part_of
+from calculators.inputs import part_of
 from calculators.machine import MachineInputs
 from calculators.memory import MemoryInputs, sequences_that_fit
-from calculators.scenario import Output, Prompt
+from calculators.scenario import Output, OutputSpread, Prompt
 from formulas import decode_pool as forms
 from formulas.closed_form import DomainError
 
@@ -24,19 +24,8 @@ _LONGEST_TABLE = 2**17
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolInputs(MachineInputs, MemoryInputs, Output, Prompt):
+class PoolInputs(MachineInputs, MemoryInputs, OutputSpread, Output, Prompt):
     """What a decode pool depends on, beside the rate and the target."""
-
-    output_cv: float = number(
-        "Spread of the output lengths",
-        low=0,
-        high=3,
-        default=0,
-        step=0.1,
-        symbol="c",
-        help="Coefficient of variation of the output lengths: 0 where all are equal, about 1 for chat. Lengths are taken "
-        "as log-normal.",
-    )
 
 
 @dataclass(frozen=True)

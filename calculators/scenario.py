@@ -125,6 +125,22 @@ class Output:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OutputSpread:
+    """How much the outputs differ."""
+
+    output_cv: float = number(
+        "Spread of the output lengths",
+        low=0,
+        high=3,
+        default=0,
+        step=0.1,
+        symbol="c",
+        help="Coefficient of variation of the output lengths: 0 where all are equal, about 1 for chat. Lengths are taken "
+        "as log-normal.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Context:
     """How much a decoding sequence attends to."""
 
@@ -472,7 +488,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload(Burstiness, Output, PromptSpread, Prompt, Traffic):
+class Workload(Burstiness, OutputSpread, Output, PromptSpread, Prompt, Traffic):
     """What the requests are."""
 
 

@@ -88,14 +88,17 @@ def progress(text: str) -> Iterator[Any]:
     bar.empty()
 
 
-def take_over(inputs: type, values: dict[str, float]) -> None:
+def take_over(inputs: type, values: dict[str, float | str]) -> None:
     """Set inputs to values, shared ones among them, in a button's callback.
 
-    A value that its input does not allow is brought to the nearest, and each to four digits, so that a link can be read.
+    A number that its input does not allow is brought to the nearest, and each to four digits, so that a link can be read.
     """
     known = {**linked(Scenario), **linked(inputs)}
     for name, value in values.items():
         declaration: Any = known[name]
+        if isinstance(value, str):
+            st.session_state[name] = declaration.check(value)
+            continue
         nearest: Value = min(max(float(f"{value:.4g}"), declaration.low), declaration.high)
         try:
             st.session_state[name] = declaration.check(nearest)

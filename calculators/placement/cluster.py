@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import hardware_db
-from calculators.decode_pool import PoolInputs
 from calculators.fleet import TargetRate
-from calculators.inputs import choice, integer, part_of, same_as
+from calculators.inputs import choice, integer, part_of
 from calculators.kv_transfer import Route, TransferInputs, route_of
 from calculators.scenario import (
     Assumptions,
@@ -17,6 +16,7 @@ from calculators.scenario import (
     KvLink,
     Memory,
     Output,
+    OutputSpread,
     Prompt,
     PromptSpread,
     ServiceLevels,
@@ -75,13 +75,12 @@ class SearchInputs(
     Interconnect,
     Hardware,
     Burstiness,
+    OutputSpread,
     Output,
     PromptSpread,
     Prompt,
 ):
     """What the goodput of every configuration depends on."""
-
-    output_cv: float = same_as(PoolInputs, "output_cv")
 
     @property
     def level(self) -> float:

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calculators.decode_pool import PoolInputs
 from calculators.inputs import integer, number, part_of, same_as
 from calculators.outputs import counted, output, readable, short
 from calculators.plan.candidates import candidates
@@ -26,6 +25,7 @@ from calculators.scenario import (
     KvLink,
     Memory,
     Output,
+    OutputSpread,
     Prompt,
     PromptSpread,
     ServiceLevels,
@@ -49,6 +49,7 @@ class PlanInputs(
     Interconnect,
     Hardware,
     Burstiness,
+    OutputSpread,
     Output,
     PromptSpread,
     Prompt,
@@ -58,8 +59,6 @@ class PlanInputs(
 
     The tensor degree is none of them: the plan finds it.
     """
-
-    output_cv: float = same_as(PoolInputs, "output_cv")
 
     price_per_hour: float | None = number(
         "Price of an accelerator",

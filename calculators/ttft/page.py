@@ -22,7 +22,7 @@ from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Md1
 from calculators.ttft.replay import replay
 from calculators.ttft.sensitivity import sensitivities
-from calculators.ttft.trace import summarise, values_from
+from calculators.ttft.trace import of_outputs, summarise, values_from
 from calculators.ttft.trace_statistics import on_trace, statistics_of
 from calculators.ttft.traffic import RealTraffic
 from calculators.ttft.whatif import alternatives
@@ -267,7 +267,7 @@ def trace() -> None:
             key="use-trace",
             icon=":material/input:",
             on_click=page_kit.take_over,
-            args=(ROOM.inputs, values_from(summary) | {"output_tokens": summary.output_tokens}),
+            args=(ROOM.inputs, values_from(summary) | of_outputs(summary) | {"arrivals": "gamma"}),
         )
     with st.expander("What is taken over, to the last digit"):
         page_kit.data_table(as_table(summary), "trace-summary")

@@ -108,6 +108,11 @@ def values_from(summary: TraceSummary) -> dict[str, float]:
     }
 
 
+def of_outputs(summary: TraceSummary) -> dict[str, float]:
+    """Return what a trace says of the outputs, for the pages that decode them."""
+    return {"output_tokens": max(round(summary.output_tokens), 1), "output_cv": summary.output_cv}
+
+
 def fill_from_trace(inputs: Any, given: frozenset[str]) -> Any:
     """Return the inputs with what their trace says, but for those that were given.
 
