@@ -68,6 +68,11 @@ def others() -> None:
     with st.spinner("Searching five times; once for all visitors …"):
         rows = published.compared()
     page_kit.data_table(rows_of(rows), "published")
+    note = "The same where prompts and outputs spread by 1: pipelines are simulated, which takes some ten seconds."
+    if page_kit.on_demand("Let lengths spread", "published-spread", True, note):
+        with st.spinner("Searching …"):
+            spread = published.compared(1.0)
+        page_kit.data_table(rows_of(spread), "published-spread")
 
 
 def simulation() -> None:

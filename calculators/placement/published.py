@@ -134,25 +134,29 @@ class Compared:
     why: str = output("Why they differ")
 
 
-def inputs_of(case: Case) -> SearchInputs:
-    """Return the search that a case is: DistServe's testbed and targets, nine in ten requests within each."""
+def inputs_of(case: Case, spread: float = 0.0) -> SearchInputs:
+    """Return the search that a case is: DistServe's testbed and targets, nine in ten requests within each.
+
+    ``spread`` is the coefficient of variation of prompts and outputs, log-normal: those of the data sets are not known here.
+    """
     return SearchInputs(
         model=case.model, accelerator=ACCELERATOR, nodes=NODES, node_gpus=NODE_GPUS, network="slow", link_gb_s=LINK_GB_S,
         prompt_tokens=case.prompt_tokens, output_tokens=case.output_tokens, ttft_slo_ms=1e3 * case.ttft_s,
-        tpot_slo_ms=1e3 * case.tpot_s, attainment=0.9,
+        tpot_slo_ms=1e3 * case.tpot_s, attainment=0.9, prompt_cv=spread, output_cv=spread,
     )  # fmt: skip
 
 
-@lru_cache(maxsize=1)  # it depends on nothing that a planner moves
-def compared() -> tuple[Compared, ...]:
-    """Return every row of DistServe's table 3 beside our own choice."""
-    return tuple(map(_compare, CASES))
+@lru_cache(maxsize=2)  # it depends on nothing that a planner moves
+def compared(spread: float = 0.0) -> tuple[Compared, ...]:
+    """Return every row of DistServe's table 3 beside our own choice, for lengths of that coefficient of variation."""
+    return tuple(compare(case, spread) for case in CASES)
 
 
-def _compare(case: Case) -> Compared:
+def compare(case: Case, spread: float = 0.0) -> Compared:
+    """Return one row beside our own choice."""
     fitted = case.model in FITS
     times: StepTimes = FittedTimes(case.model) if fitted else ModelledTimes()
-    found = search(inputs_of(case), times)
+    found = search(inputs_of(case, spread), times)
     (ours, *_) = joint_choices(NODE_GPUS, found.allowed("prefill"), found.allowed("decode"), one_of_each=True)
     theirs, several = _their_unit(case, found), found.units[0]
     share = theirs.goodput_per_gpu / ours.goodput_per_gpu if theirs else None

@@ -181,8 +181,8 @@ def on_published() -> str:
         "none, and the step-time model takes their place. Both choices are valued by our closed forms, so theirs can only come out "
         "lower. **Ours has more stages**, for three reasons: equal prompts pass a pipeline undisturbed, and those of a data set, "
         "up to 2048 tokens, do not; we set memory aside for the whole output, so that memory freed by more stages counts for more; their "
-        "simulator puts all waiting prompts into one batch. Take the first away, by simulating log-normal prompts (spread 1, cut at "
-        "2048 tokens), and the best prefill of OPT-13B moves from TP 1 to TP 2, the tensor degree that DistServe chose."
+        "simulator puts all waiting prompts into one batch. The first can be taken away: where prompts and outputs spread by 1, our "
+        "prefills have fewer stages and more tensor parallelism, as theirs have, and theirs reach 73 to 79 % of ours."
     )
 
 

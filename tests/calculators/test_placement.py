@@ -399,6 +399,14 @@ def test_the_largest_rate_is_found_from_any_guess(guess):
 # --- DistServe's own choices ----------------------------------------------------------------------------------
 
 
+def test_with_lengths_that_spread_the_choices_come_nearer():
+    case = published.CASES[0]
+    equal, spread = published.compare(case), published.compare(case, 1.0)
+    assert (equal.ours, spread.ours) == ("TP 1 PP 4; TP 1 PP 4", "TP 4 PP 1; TP 1 PP 3")
+    assert equal.share == pytest.approx(0.592, abs=0.002)
+    assert spread.share == pytest.approx(0.73, abs=0.01)
+
+
 def test_the_released_step_times_are_those_published():
     inputs = replace(published.inputs_of(published.CASES[0]), prompt_tokens=512)
     times = published.FittedTimes("opt-13b")
