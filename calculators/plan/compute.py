@@ -15,6 +15,7 @@ from calculators.plan.candidates import candidates
 from calculators.plan.costs import costs_of, price_of
 from calculators.plan.deployments import Demand, Deployment, Refused, Side
 from calculators.plan.reasons import Compared, Reason, reasons
+from calculators.plan.stages import Stages, stages_that_fit
 from calculators.pools.inputs import PoolsInputs
 from calculators.remarks import hardware_remarks
 from calculators.scenario import (
@@ -142,6 +143,9 @@ class PlanResult:
     reasons: tuple[Reason, ...] = output("Reasons")
     alternatives: tuple[Recommendation, ...] = output("Alternatives")
     refused: tuple[Refused, ...] = output("Degrees that do not serve")
+    pipeline: Stages | None = output(
+        "Pipeline that holds it", "", "Where no tensor degree does; the page of placement plans pipelines"
+    )
     price_per_hour: float | None = output("Price of an accelerator", "US$/h")
     remarks: tuple[str, ...] = ()
 
@@ -166,16 +170,18 @@ def compute(inputs: PlanInputs) -> PlanResult:
     ranked = [_recommendation(demand, each) for each in best.values()]
     chosen = next(iter(best.values()), None)
     apart, colocated = best.get("disaggregated"), _first_colocated(best)
+    verdict = _verdict(inputs, ranked, refused)
     return PlanResult(
         recommendation=ranked[0] if ranked else None,
         predicted=None if chosen is None else _predicted(inputs, chosen),
         binding=None if chosen is None else _binding(chosen, targets),
         headroom=None if chosen is None else chosen.can_take(targets) / inputs.rate - 1,
         disaggregate=None if not best else chosen is apart and _is_less(demand, apart, colocated),
-        verdict=_verdict(inputs, ranked, refused),
+        verdict=verdict,
         reasons=tuple(reasons(Compared(demand.prefill, targets, inputs.rate, colocated, apart))),
         alternatives=tuple(ranked[1:]),
         refused=refused,
+        pipeline=stages_that_fit(demand.prefill) if verdict == "does_not_fit" else None,
         price_per_hour=demand.prices[0],
         remarks=(*_remarks(inputs, demand, ranked), *_chip_remarks(inputs)),
     )

@@ -33,7 +33,7 @@ def _sentence(inputs: PlanInputs, result: PlanResult) -> str:
     if result.verdict == "does_not_fit":
         return (
             f"{inputs.model} in {inputs.weight_dtype} does not fit on {_kinds(inputs)}: no tensor degree up to 8 holds the "
-            "weights, the reserve and one request. A smaller format, or an accelerator with more memory, does."
+            f"weights, the reserve and one request. {_in_stages(result)}A smaller format, or an accelerator with more memory, does."
         )
     if result.verdict == "too_slow_unloaded" or result.recommendation is None:
         return (
@@ -49,6 +49,16 @@ def _sentence(inputs: PlanInputs, result: PlanResult) -> str:
         f"Use **{_counted(best)}**: {described(best)}{cost}. At {rate} "
         f"**{apart(100 * best.attainment, 100 * inputs.attainment)} %** of the requests meet both targets, with "
         f"{short(100 * (result.headroom or 0))} % of headroom.{few}"
+    )
+
+
+def _in_stages(result: PlanResult) -> str:
+    found = result.pipeline
+    if found is None:
+        return ""
+    return (
+        f"A pipeline of **{found.pp} stages of {counted(found.tp, 'accelerator')}** holds it: *Placement* plans pipelines, this page "
+        "does not. "
     )
 
 

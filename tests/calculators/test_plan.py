@@ -11,6 +11,8 @@ import pytest
 from calculators import outputs
 from calculators.fleet import instances_for
 from calculators.inputs import InputsError, part_of
+from calculators.placement.cluster import PlacementInputs, SearchInputs
+from calculators.placement.search import search
 from calculators.plan import launch, wording
 from calculators.plan.check import check
 from calculators.plan.compute import PlanInputs, compute, deployments_of
@@ -196,3 +198,15 @@ def test_a_check_tells_how_far_it_is_and_what_it_tells_may_stop_it():
 
     with pytest.raises(StoppedError):
         check(replace(EIGHT_B, customers=10_000), enough)
+
+
+def test_what_fits_at_no_degree_names_the_pipeline_that_the_search_for_a_placement_finds():
+    inputs = PlanInputs(model="llama-3.1-405b", rate=10, ttft_slo_ms=5000, tpot_slo_ms=200)
+    result = compute(inputs)
+    assert result.verdict == "does_not_fit"
+    assert "A pipeline of **3 stages of 4 accelerators** holds it" in wording.answer(inputs, result)
+    shared = {name: getattr(inputs, name) for name in ("model", "ttft_slo_ms", "tpot_slo_ms")}
+    found = search(part_of(SearchInputs, PlacementInputs(**shared)))
+    smallest = min(each.gpus for each in found.candidates if each.side == "decode" and each.allowed)
+    assert smallest == result.pipeline.gpus
+    assert compute(EIGHT_B).pipeline is None
