@@ -46,17 +46,25 @@ def _prefill_first(inputs: ServingInputs, demand: Demand) -> list[Deployment]:
 
 def _chunked(inputs: ServingInputs, demand: Demand) -> list[Deployment]:
     """Return chunked prefill with the best of the budgets that are tried."""
-
-    def tried(budget: int) -> Deployment | None:
-        return _fewest(lambda sets: ChunkedPrefill(inputs, budget, split=sets), demand)
-
-    found = {budget: tried(budget) for budget in BUDGETS}
-    rated = {budget: each for budget, each in found.items() if each is not None}
-    if not rated:
+    best = None
+    for budget in BUDGETS:
+        best = _better(best, budget, inputs, demand)
+    if best is None or best.chunk_tokens is None:
         return []
-    best = max(rated, key=lambda budget: rated[budget].prefill.goodput)
-    other = tried(FINER_BUDGETS[best])
-    return [max((rated[best], other or rated[best]), key=lambda each: each.prefill.goodput)]
+    best = _better(best, FINER_BUDGETS[best.chunk_tokens], inputs, demand)
+    return [] if best is None else [best]
+
+
+def _better(best: Deployment | None, budget: int, inputs: ServingInputs, demand: Demand) -> Deployment | None:
+    """Return chunks of a budget if an instance carries more with them than the best so far, else that."""
+    if best is not None and inputs.arrival_scv == 1:
+        times = ChunkedPrefill(inputs, budget).at(best.prefill.goodput)
+        if times is None or times.attainment(demand.targets) < demand.targets.attainment:
+            return best  # how much less it carries, nobody needs to know
+    other = _fewest(lambda sets: ChunkedPrefill(inputs, budget, split=sets), demand)
+    if best is None or other is None:
+        return other or best
+    return max(best, other, key=lambda each: each.prefill.goodput)
 
 
 def _slowest(inputs: ServingInputs, targets: ServiceLevels) -> str:
