@@ -162,7 +162,7 @@ def clock_of(inputs: MachineInputs, tokens: int, contexts: tuple[int, int], cach
     return _clock(part_of(MachineInputs, inputs), size, contexts, cached_tokens)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _clock(inputs: MachineInputs, size: int, contexts: tuple[int, int], cached: int) -> ServingClock:
     machine = replace(machine_of(inputs), overhead_s=0.0)
     low, high = contexts[0], max(contexts[1], contexts[0] + 1)

@@ -50,16 +50,16 @@ MOST_SERVERS = 256
 """Instances of a pool up to which it is looked for how many are needed."""
 
 
-def fewest_servers(keeps: Callable[[int], bool], stable: int) -> int | None:
-    """Return the fewest instances, of those from `stable` on, that keep a target; ``None`` if more than 256 are needed.
+def fewest_servers(keeps: Callable[[int], bool], stable: int, most: int = MOST_SERVERS) -> int | None:
+    """Return the fewest instances, of those from `stable` on, that keep a target; ``None`` if more than `most` are needed.
 
     >>> fewest_servers(lambda count: count >= 23, 3), fewest_servers(lambda count: False, 3)
     (23, None)
     """
     too_few, stride, enough = stable - 1, 1, stable
-    while enough <= MOST_SERVERS and not keeps(enough):
-        too_few, enough, stride = enough, min(enough + stride, MOST_SERVERS + (enough == MOST_SERVERS)), 2 * stride
-    if enough > MOST_SERVERS:
+    while enough <= most and not keeps(enough):
+        too_few, enough, stride = enough, min(enough + stride, most + (enough == most)), 2 * stride
+    if enough > most:
         return None
     while enough - too_few > 1:
         middle = (too_few + enough) // 2

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from calculators.clock import ServingClock, clock_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import TransferInputs, context_of, link_values, route_of
 from formulas.kv_cache import LINK_TIME
-from formulas.montecarlo.serving import KvLink, Lengths, Workload, gamma_workload
+from formulas.montecarlo.serving import (
+    InstanceSettings,
+    KvLink,
+    Lengths,
+    Served,
+    Workload,
+    gamma_workload,
+    simulate,
+)
+
+Places = NDArray[np.int64]
 
 LONGEST = 32
 """Output lengths of a simulation are cut at so many times the mean."""
@@ -37,13 +50,48 @@ def clock_for(inputs: Any, workload: Workload, budget: int = 0) -> ServingClock:
     return clock_of(inputs, most, (inputs.prompt_tokens, prompt + output), inputs.cached_tokens)
 
 
-def link_of(inputs: Any) -> KvLink:
+def link_of(inputs: Any, pairs: int = 1) -> KvLink:
     """Return the link between the pools, on which a request takes as long as in the formulas, messages included.
 
-    The cached prefix moves with the prompt: its bytes are counted to the prompt's tokens.
+    The cached prefix moves with the prompt: its bytes are counted to the prompt's tokens. Where each of several pairs of
+    instances has a link of its own, they are one that is as fast as all, and later by what it is faster than each.
     """
     given = part_of(TransferInputs, inputs, rate=1.0)  # what a transfer takes alone does not depend on it
     route = route_of(given)
     values = link_values(given, route, context_of(given))
     moved = float(values["kv_bytes"])
-    return KvLink(moved / inputs.prompt_tokens, moved / float(LINK_TIME(**values)), route.latency_s)
+    alone_s = float(LINK_TIME(**values))
+    late_s = route.latency_s + alone_s * (1 - 1 / pairs)
+    return KvLink(moved / inputs.prompt_tokens, pairs * moved / alone_s, late_s)
+
+
+def apart_at_random(
+    workload: Workload,
+    prefill: InstanceSettings,
+    decode: InstanceSettings,
+    instances: tuple[int, int],
+    link: KvLink,
+    seed: int,
+) -> Served:
+    """Simulate prefill and decode instances where each request goes to any of either kind."""
+    generator = np.random.default_rng([seed, *instances])
+    first = np.empty(len(workload))
+    for part in _parts(generator, len(workload), instances[0]):
+        first[part] = simulate(workload.only(part), prefill).first_tokens
+    completions = first.copy()
+    handed = np.flatnonzero(workload.output_tokens > 1)
+    handed = handed[np.argsort(first[handed], kind="stable")]
+    there = Workload(
+        link.delivered(first[handed], workload.prompt_tokens[handed]),
+        workload.prompt_tokens[handed],
+        workload.output_tokens[handed],
+    )
+    for part in _parts(generator, len(handed), instances[1]):
+        completions[handed[part]] = simulate(there.only(part), decode).completions
+    return Served(workload.arrivals, first, completions, workload.prompt_tokens, workload.output_tokens, ())
+
+
+def _parts(generator: np.random.Generator, requests: int, instances: int) -> list[Places]:
+    """Return the places of the requests that each instance serves."""
+    chosen = generator.integers(instances, size=requests)
+    return [part for each in range(instances) if (part := np.flatnonzero(chosen == each)).size]

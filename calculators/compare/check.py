@@ -14,12 +14,11 @@ from calculators.compare.figures import NAMES
 from calculators.compare.inputs import CompareInputs, effective
 from calculators.compare.search import Fleet
 from calculators.outputs import output
-from calculators.simulation import clock_for, link_of, workload_of
+from calculators.simulation import apart_at_random, clock_for, link_of, workload_of
 from calculators.systems import ChunkedPrefill, Disaggregated
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import (
     InstanceSettings,
-    KvLink,
     Served,
     Targets,
     Workload,
@@ -138,7 +137,7 @@ class Bench:
             case Disaggregated() as system:
                 counts = round(system.prefill_instances), round(system.decode_instances)
                 sides = InstanceSettings("prefill", clock), InstanceSettings("decode", clock)
-                link = self._link(min(counts))
+                link = link_of(self.inputs, min(counts))
                 if self.routed:
                     return simulate_disaggregated(workload, *sides, counts, link)
                 return apart_at_random(workload, *sides, counts, link, self.inputs.seed)
@@ -147,42 +146,6 @@ class Bench:
             case _:
                 settings = InstanceSettings("prefill-first", clock)
         return simulate(workload, settings, instances)
-
-    def _link(self, pairs: int) -> KvLink:
-        one = link_of(self.inputs)
-        return replace(one, bytes_s=pairs * one.bytes_s)
-
-
-def apart_at_random(
-    workload: Workload,
-    prefill: InstanceSettings,
-    decode: InstanceSettings,
-    instances: tuple[int, int],
-    link: KvLink,
-    seed: int,
-) -> Served:
-    """Simulate prefill and decode instances where each request goes to any of either kind."""
-    generator = np.random.default_rng([seed, *instances])
-    first = np.empty(len(workload))
-    for part in _parts(generator, len(workload), instances[0]):
-        first[part] = simulate(workload.only(part), prefill).first_tokens
-    completions = first.copy()
-    handed = np.flatnonzero(workload.output_tokens > 1)
-    handed = handed[np.argsort(first[handed], kind="stable")]
-    there = Workload(
-        link.delivered(first[handed], workload.prompt_tokens[handed]),
-        workload.prompt_tokens[handed],
-        workload.output_tokens[handed],
-    )
-    for part in _parts(generator, len(handed), instances[1]):
-        completions[handed[part]] = simulate(there.only(part), decode).completions
-    return Served(workload.arrivals, first, completions, workload.prompt_tokens, workload.output_tokens, ())
-
-
-def _parts(generator: np.random.Generator, requests: int, instances: int) -> list[Places]:
-    """Return the places of the requests that each instance serves."""
-    chosen = generator.integers(instances, size=requests)
-    return [part for each in range(instances) if (part := np.flatnonzero(chosen == each)).size]
 
 
 def _held_against(bench: Bench, way: Way, rate: float, requests: int) -> tuple[CheckedWay, list[ComparedFigure]]:

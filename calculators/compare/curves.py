@@ -12,6 +12,7 @@ from calculators.compare import search
 from calculators.compare.compute import WAYS, CompareResult, alternatives, fleets_of
 from calculators.compare.inputs import CompareInputs
 from calculators.outputs import output
+from calculators.systems import BUDGETS
 
 Array = NDArray[np.float64]
 
@@ -119,10 +120,10 @@ class Budget:
 def every_budget(inputs: CompareInputs) -> list[Budget]:
     """Return what chunks carry with each budget that was tried."""
     targets = search.targets_of(inputs)
-    rates = [search.chunked(inputs, budget).goodput(targets) for budget in search.BUDGETS]
+    rates = [search.chunked(inputs, budget).goodput(targets) for budget in BUDGETS]
     return [
         Budget(budget, None if rate is None else rate / inputs.fleet_gpus)
-        for budget, rate in zip(search.BUDGETS, rates, strict=True)
+        for budget, rate in zip(BUDGETS, rates, strict=True)
     ]
 
 

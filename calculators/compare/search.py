@@ -9,11 +9,17 @@ from functools import lru_cache
 from calculators.compare.inputs import CompareInputs
 from calculators.inputs import part_of
 from calculators.scenario import ServiceLevels
-from calculators.systems import ChunkedPrefill, Disaggregated, PrefillFirst, ServingInputs, System, split_of
+from calculators.systems import (
+    BUDGETS,
+    ChunkedPrefill,
+    Disaggregated,
+    PrefillFirst,
+    ServingInputs,
+    System,
+    best_chunks,
+    split_of,
+)
 from formulas.pools import best_split
-
-BUDGETS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 4096, 8192)
-"""Budgets that are tried [tokens]; those near the best before are looked at again where the question changes."""
 
 LEAST_EFFICIENCY = 0.05
 SCALES = 1e-3, 1e3
@@ -91,18 +97,8 @@ def best_budget(inputs: CompareInputs) -> int | None:
 
 @lru_cache(maxsize=256)
 def _best_budget(shared: ServingInputs, targets: ServiceLevels, efficiency: float, sets: int) -> int | None:
-    best, most = None, 0.0
-    for budget in sorted(BUDGETS, key=lambda each: abs(each - 512)):
-        system = ChunkedPrefill(shared, budget, efficiency, split=sets)
-        if not system.pool.serves or most >= system.bound:
-            continue
-        times = system.at(most) if most else None
-        if most and (times is None or times.attainment(targets) < targets.attainment):
-            continue  # it does not reach what another does: no need to know how much less
-        rate = system.goodput(targets)
-        if rate is not None and rate > most:
-            best, most = budget, rate
-    return best
+    best = best_chunks(lambda budget: ChunkedPrefill(shared, budget, efficiency, split=sets), targets)
+    return None if best is None else best.budget
 
 
 def near(budget: int) -> tuple[int, ...]:
@@ -118,9 +114,7 @@ def near(budget: int) -> tuple[int, ...]:
 def split(inputs: CompareInputs, prefills: int) -> Fleet:
     """Return so many prefill instances, the others for decode, each pair of them with links of its own."""
     decodes = instances_of(inputs) - prefills
-    shared = shared_of(inputs)
-    shared = replace(shared, links_used=shared.links_used * min(prefills, decodes))
-    return Fleet(Disaggregated(shared, prefills, decodes), 1, inputs.fleet_gpus)
+    return Fleet(Disaggregated(shared_of(inputs), prefills, decodes), 1, inputs.fleet_gpus)
 
 
 def best_prefills(inputs: CompareInputs) -> int | None:

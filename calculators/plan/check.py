@@ -9,12 +9,14 @@ from calculators.checks import ComparedFigure, compared
 from calculators.outputs import output
 from calculators.plan.compute import PlanInputs, compute, deployments_of
 from calculators.plan.deployments import Deployment
-from calculators.simulation import clock_for, link_of, workload_of
+from calculators.simulation import apart_at_random, clock_for, link_of, workload_of
 from calculators.systems import Disaggregated
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import (
     InstanceSettings,
+    KvLink,
     Served,
+    Workload,
     simulate,
     simulate_disaggregated,
 )
@@ -65,13 +67,12 @@ def check(inputs: PlanInputs, progress: Progress | None = None) -> PlanCheck:
     requests = min(inputs.customers, MOST_REQUESTS)
     skipped = requests // 10
     counted = slice(skipped, requests - skipped // 2)
-    alone = best.kind != "disaggregated" and best.prefill.instances > 1
-    whole = _Run(inputs, best, requests, _part(progress, 0.0, 0.5) if alone else progress)
-    served = whole.served(inputs.rate, best.prefill.instances)
+    several = any(side.instances > 1 for side in best.sides)
+    whole = _Run(inputs, best, requests, _part(progress, 0.0, 0.5) if several else progress)
+    served = whole.routed()
     share = served.part(counted.start, counted.stop).attainment(1e-3 * inputs.ttft_slo_ms, 1e-3 * inputs.tpot_slo_ms)
-    if alone:
-        one = _Run(inputs, best, requests, _part(progress, 0.5, 1.0))
-        served = one.served(best.rate, 1)
+    if several:
+        served = _Run(inputs, best, requests, _part(progress, 0.5, 1.0)).at_random()
     served = served.part(counted.start, counted.stop)
     ttft, tpot = served.ttft_estimates(), served.tpot_estimates()
     rows = [
@@ -106,23 +107,42 @@ class _Run:
     requests: int
     progress: Progress | None
 
-    def served(self, rate: float, instances: int) -> Served:
-        """Simulate the deployment; colocated, so many of its instances at a rate [requests/s]."""
-        inputs, plan = self.inputs, self.plan
-        thinned = replace(inputs, arrival_scv=plan.system.arrival_scv()) if rate < inputs.rate else inputs
-        workload = workload_of(thinned, rate, self.requests)
-        slots = plan.system.pool.slots
-        first = clock_for(plan.system.inputs, workload, plan.chunk_tokens or 0)
-        if not isinstance(plan.system, Disaggregated):
-            kind: Kind = "prefill-first" if plan.chunk_tokens is None else "chunked"
-            settings = InstanceSettings(kind, first, max_batch=slots, chunk_tokens=plan.chunk_tokens)
-            return simulate(workload, settings, instances, progress=self.progress)
-        decode = clock_for(plan.system.decode_inputs or plan.system.inputs, workload)
-        return simulate_disaggregated(
-            workload,
-            InstanceSettings("prefill", first),
-            InstanceSettings("decode", decode, max_batch=slots),
-            (plan.prefill.instances, plan.decode.instances),
-            link_of(inputs),
-            progress=self.progress,
+    def routed(self) -> Served:
+        """Simulate the deployment behind a router that sends a request to the instance with the fewest."""
+        workload = workload_of(self.inputs, self.inputs.rate, self.requests)
+        if isinstance(self.plan.system, Disaggregated):
+            sides = self._sides(workload)
+            return simulate_disaggregated(workload, *sides, self._counts, self._link, progress=self.progress)
+        return self._together(workload, self.plan.prefill.instances)
+
+    def at_random(self) -> Served:
+        """Simulate requests spread at random, as the forms take them: colocated, one instance at its share of the rate."""
+        if isinstance(self.plan.system, Disaggregated):
+            workload = workload_of(self.inputs, self.inputs.rate, self.requests)
+            return apart_at_random(workload, *self._sides(workload), self._counts, self._link, self.inputs.seed)
+        thinned = replace(self.inputs, arrival_scv=self.plan.system.arrival_scv())
+        return self._together(workload_of(thinned, self.plan.rate, self.requests), 1)
+
+    @property
+    def _counts(self) -> tuple[int, int]:
+        return self.plan.prefill.instances, self.plan.decode.instances
+
+    @property
+    def _link(self) -> KvLink:
+        return link_of(self.inputs, min(self._counts))
+
+    def _sides(self, workload: Workload) -> tuple[InstanceSettings, InstanceSettings]:
+        system = self.plan.system
+        other = system.decode_inputs if isinstance(system, Disaggregated) else None
+        decode = clock_for(other or system.inputs, workload)
+        return (
+            InstanceSettings("prefill", clock_for(system.inputs, workload)),
+            InstanceSettings("decode", decode, max_batch=system.pool.slots),
         )
+
+    def _together(self, workload: Workload, instances: int) -> Served:
+        system, budget = self.plan.system, self.plan.chunk_tokens
+        kind: Kind = "prefill-first" if budget is None else "chunked"
+        clock = clock_for(system.inputs, workload, budget or 0)
+        settings = InstanceSettings(kind, clock, max_batch=system.pool.slots, chunk_tokens=budget)
+        return simulate(workload, settings, instances, progress=self.progress)

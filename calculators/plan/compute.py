@@ -124,8 +124,8 @@ class Predicted:
     attainment: float = output("Attainment")
     mean_batch: float = output("Mean batch of an instance", "sequences")
     slots: int | None = output("Slots of an instance", "sequences")
-    kv_gbit_s: float | None = output("Cache over the link", "Gbit/s", "Disaggregated")
-    link_utilization: float | None = output("Utilization of the link", "", "Disaggregated")
+    kv_gbit_s: float | None = output("Cache over each link", "Gbit/s", "Disaggregated")
+    link_utilization: float | None = output("Utilization of each link", "", "Disaggregated")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,7 @@ class PlanResult:
 
     recommendation: Recommendation | None = output("Recommendation")
     predicted: Predicted | None = output("Predicted")
-    binding: str | None = output("Binds first", "", "ttft, tpot, memory or link")
+    binding: str | None = output("Binds first", "", "ttft, tpot, memory, link or stability")
     headroom: float | None = output("Headroom", "", "How much more it takes within the targets, as a share of the rate")
     disaggregate: bool | None = output(
         "Disaggregate", "", "Whether that takes fewer accelerators than the best colocated way"
@@ -265,10 +265,12 @@ def _binding(deployment: Deployment, targets: ServiceLevels) -> str:
     beyond = 1.02 * deployment.can_take(targets) / sets
     if isinstance(deployment.system, Disaggregated) and deployment.system.hand_off(beyond).mean_ms is None:
         return "link"
-    times = deployment.system.at(beyond)
+    times, here = deployment.system.at(beyond), deployment.latency
     slots = deployment.system.pool.slots or 1
-    if times is None or times.mean_batch > CROWDED * slots:
+    if max((each.mean_batch for each in (times, here) if each is not None), default=0.0) > CROWDED * slots:
         return "memory"
+    if times is None:
+        return "stability"
     first = times.ttft_share_within(1e-3 * targets.ttft_slo_ms)
     return "ttft" if first <= times.tpot_share_within(1e-3 * targets.tpot_slo_ms) else "tpot"
 

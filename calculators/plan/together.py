@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from calculators.fleet import instances_for
+from calculators.fleet import fewest_servers, instances_for
 from calculators.plan.deployments import Demand, Deployment, Refused, Side
 from calculators.scenario import ServiceLevels
-from calculators.systems import ChunkedPrefill, PrefillFirst, ServingInputs, System, split_of
+from calculators.systems import ChunkedPrefill, PrefillFirst, ServingInputs, System, best_chunks
 
 GIVEN_UP = 0.85
 """Share of the best rate for each accelerator; below it no larger tensor degree is tried."""
 
-BUDGETS = (512, 2048)
-FINER_BUDGETS = {512: 256, 2048: 1024}
-"""Token budgets that are tried for chunked prefill: first two, then the neighbour of the better one."""
-
-MOST_TRIED = 24
-"""Numbers of instances that are tried where the goodput of one depends on how many there are."""
+MOST_INSTANCES = 2**24
+"""Instances up to which it is looked for how many carry a rate in bursts."""
 
 
 def colocated(usable: dict[int, ServingInputs], demand: Demand) -> tuple[list[Deployment], list[Refused]]:
@@ -45,26 +42,13 @@ def _prefill_first(inputs: ServingInputs, demand: Demand) -> list[Deployment]:
 
 
 def _chunked(inputs: ServingInputs, demand: Demand) -> list[Deployment]:
-    """Return chunked prefill with the best of the budgets that are tried."""
-    best = None
-    for budget in BUDGETS:
-        best = _better(best, budget, inputs, demand)
-    if best is None or best.chunk_tokens is None:
+    """Return chunked prefill with its best budget, found as if prompts came at random times."""
+    even = replace(inputs, arrival_scv=1.0)
+    best = best_chunks(lambda budget: ChunkedPrefill(even, budget), demand.targets)
+    if best is None:
         return []
-    best = _better(best, FINER_BUDGETS[best.chunk_tokens], inputs, demand)
-    return [] if best is None else [best]
-
-
-def _better(best: Deployment | None, budget: int, inputs: ServingInputs, demand: Demand) -> Deployment | None:
-    """Return chunks of a budget if an instance carries more with them than the best so far, else that."""
-    if best is not None and inputs.arrival_scv == 1:
-        times = ChunkedPrefill(inputs, budget).at(best.prefill.goodput)
-        if times is None or times.attainment(demand.targets) < demand.targets.attainment:
-            return best  # how much less it carries, nobody needs to know
-    other = _fewest(lambda sets: ChunkedPrefill(inputs, budget, split=sets), demand)
-    if best is None or other is None:
-        return other or best
-    return max(best, other, key=lambda each: each.prefill.goodput)
+    one = _fewest(lambda sets: ChunkedPrefill(inputs, best.budget, split=sets), demand)
+    return [] if one is None else [one]
 
 
 def _slowest(inputs: ServingInputs, targets: ServiceLevels) -> str:
@@ -77,25 +61,25 @@ def _slowest(inputs: ServingInputs, targets: ServiceLevels) -> str:
 
 
 def _fewest(made: Callable[[int], System], demand: Demand) -> Deployment | None:
-    """Return the fewest instances that carry the rate; bursts thin out over them, so that more of them carry more each."""
-    inputs = made(1).inputs
-    if not made(1).pool.serves:
+    """Return the fewest instances that carry the rate.
+
+    Bursts thin out over them, so that each carries more where there are more of them: then every number is asked.
+    """
+    one = made(1)
+    if not one.pool.serves:
         return None
-    best, count = None, 1
-    for _ in range(MOST_TRIED):
-        system = made(split_of(inputs, count))
-        goodput = system.goodput(demand.targets)
-        if not goodput:
-            return best
-        needed = instances_for(demand.rate, goodput)
-        if inputs.arrival_scv == 1:
-            return _fleet(system, needed, goodput, demand.rate)
-        if needed <= count:
-            best = _fleet(system, count, goodput, demand.rate)
-        if needed == count or (best is not None and needed > count):
-            return best
-        count = needed
-    return best
+    if one.inputs.arrival_scv == 1:
+        goodput = one.goodput(demand.targets)
+        return _fleet(one, instances_for(demand.rate, goodput), goodput, demand.rate) if goodput else None
+
+    def keeps(count: int) -> bool:
+        times = made(count).at(demand.rate / count)
+        return times is not None and times.attainment(demand.targets) >= demand.targets.attainment
+
+    count = fewest_servers(keeps, instances_for(demand.rate, one.bound), MOST_INSTANCES)
+    system = made(count or 1)
+    goodput = system.goodput(demand.targets)
+    return _fleet(system, count, goodput, demand.rate) if count and goodput else None
 
 
 def _fleet(system: System, instances: int, goodput: float, rate: float) -> Deployment:

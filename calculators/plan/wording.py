@@ -20,6 +20,7 @@ BINDS = {
     "tpot": "the time per output token",
     "memory": "memory",
     "link": "the link between the pools",
+    "stability": "the work itself: beyond it there is no steady state",
 }
 
 
@@ -198,9 +199,9 @@ def agreement(check: PlanCheck) -> str:
         f"{verdict}: {100 * check.attainment:.2f} % of the requests meet both ({100 * check.attainment_low:.2f} to "
         f"{100 * check.attainment_high:.2f} %), where {100 * check.predicted_attainment:.2f} % were predicted. The whole deployment "
         "is simulated, with a router that sends each request to the instance with the fewest; the prediction takes any instance "
-        "at random, and so errs on the safe side. The table holds the formulas against the simulation: colocated, one instance "
-        f"at its share of the rate. {checks.largest_difference(check.rows)} {counted(check.customers, 'request')}, {check.warm_up:,} at "
-        f"either end left out; seed {check.seed}."
+        "at random, and so errs on the safe side. The table holds the formulas against a simulation where requests go to any "
+        f"instance. {checks.largest_difference(check.rows)} {check.customers:,} requests (a check takes 60,000 at most), "
+        f"{check.warm_up:,} at either end left out; seed {check.seed}."
     )
 
 

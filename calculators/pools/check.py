@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from calculators.inputs import part_of
 from calculators.outputs import output
@@ -15,7 +15,6 @@ from formulas.closed_form import DomainError
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.serving import (
     InstanceSettings,
-    KvLink,
     Workload,
     simulate,
     simulate_disaggregated,
@@ -64,12 +63,6 @@ class _Bench:
     def workload(self, rate: float) -> Workload:
         return workload_of(self.inputs, rate, self.requests)
 
-    def link(self, pairs: int) -> KvLink:
-        """Return the links of a group as one, each pair of instances with its own: as fast as all, none faster than one."""
-        one = link_of(self.inputs)
-        alone_s = one.bytes_per_token * self.inputs.prompt_tokens / one.bytes_s
-        return replace(one, bytes_s=pairs * one.bytes_s, latency_s=one.latency_s + alone_s * (1 - 1 / pairs))
-
 
 def check(inputs: PoolsInputs) -> PoolsCheck:
     """Simulate one instance of each kind at its goodput, and the group at the rate it is to carry.
@@ -105,6 +98,8 @@ def check(inputs: PoolsInputs) -> PoolsCheck:
         assert goodput is not None  # noqa: S101 - else there would be no group
         row(label, goodput, simulate(bench.workload(goodput), settings), limits)
     counts = result.prefill_instances, result.decode_instances
-    run = simulate_disaggregated(bench.workload(result.served_rate), prefill, decode, counts, bench.link(min(counts)))
+    run = simulate_disaggregated(
+        bench.workload(result.served_rate), prefill, decode, counts, link_of(inputs, min(counts))
+    )
     row(f"{counts[0]} prefill + {counts[1]} decode, both", result.served_rate, run, (ttft, tpot))
     return PoolsCheck(customers=requests, warm_up=skipped + skipped // 2, seed=inputs.seed, rows=tuple(rows))

@@ -25,6 +25,9 @@ Array = NDArray[np.float64]
 PRECISION = 3e-4
 """Of a largest rate, relative to the capacity."""
 
+LEAST_SCV, MOST_SCV = (1 + 1e-9) / MOST_SHAPE, (1 - 1e-9) / LEAST_SHAPE
+"""Squared coefficients of variation of the gaps between which the forms hold."""
+
 LEAST_MISSED = 1e-6
 """Share of requests beyond their targets below which it makes no difference how few they are."""
 
@@ -96,9 +99,8 @@ class System(ABC):
     key = ""
 
     def __post_init__(self) -> None:
-        low, high = 1 / MOST_SHAPE, 1 / LEAST_SHAPE
-        if not low <= self.inputs.arrival_scv <= high:
-            sentence = f"the forms of serving hold from {low:g} to {high:g}"
+        if not 1 / MOST_SHAPE <= self.inputs.arrival_scv <= 1 / LEAST_SHAPE:
+            sentence = f"the forms of serving hold from {1 / MOST_SHAPE:g} to {1 / LEAST_SHAPE:g}"
             raise InputsError([InputError("arrival_scv", self.inputs.arrival_scv, sentence)])
 
     @property
@@ -136,7 +138,8 @@ class System(ABC):
 
     def arrival_scv(self, instances: float = 1.0) -> float:
         """Squared coefficient of variation of the gaps at one of so many instances, requests spread at random []."""
-        return 1 + (self.inputs.arrival_scv - 1) / max(self.split * instances, 1.0)
+        thinned = 1 + (self.inputs.arrival_scv - 1) / max(self.split * instances, 1.0)
+        return min(max(thinned, LEAST_SCV), MOST_SCV)  # to rounding
 
     def goodput(self, targets: ServiceLevels) -> float | None:
         """Return the largest rate [requests/s] at which the targets are attained, or ``None`` if no rate is."""

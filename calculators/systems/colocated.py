@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.clock import ServingClock, clock_of
+from calculators.scenario import ServiceLevels
 from calculators.systems.base import Latency, System
 from formulas import interference as forms
 from formulas.closed_form import DomainError
@@ -18,6 +20,9 @@ Array = NDArray[np.float64]
 
 NEAR_SATURATION = 0.95
 """Load of the prompts from which prefill first has no answer."""
+
+BUDGETS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 4096, 8192)
+"""Budgets of chunked prefill that are tried where the best is looked for [tokens]."""
 
 MOST_WAITING = 160
 """Prompts whose tokens a step is ever asked to take together."""
@@ -161,3 +166,19 @@ def _within_memory(system: System, law: forms.PrefillFirst | forms.Chunked) -> C
     if law.mean_batch >= (system.pool.slots or 0):
         raise DomainError("The batch would be more than memory holds.")
     return ColocatedLatency(law)
+
+
+def best_chunks(made: Callable[[int], ChunkedPrefill], targets: ServiceLevels) -> ChunkedPrefill | None:
+    """Return chunked prefill with the budget that carries most within the targets, or ``None`` if none carries any."""
+    best, most = None, 0.0
+    for budget in sorted(BUDGETS, key=lambda each: abs(each - 512)):
+        system = made(budget)
+        if not system.pool.serves or most >= system.bound:
+            continue
+        times = system.at(most) if most else None
+        if most and (times is None or times.attainment(targets) < targets.attainment):
+            continue  # it does not reach what another does: no need to know how much less
+        rate = system.goodput(targets)
+        if rate is not None and rate > most:
+            best, most = system, rate
+    return best

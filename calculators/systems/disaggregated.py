@@ -112,9 +112,14 @@ class Disaggregated(System):
         """A rate [requests/s] above every one that has a steady state."""
         return min(self.prefill_instances / self.prefill_s, self.decode_instances * self.pool.capacity)
 
+    @property
+    def pairs(self) -> float:
+        """Links between the pools: each instance of the kind that has fewer brings its own."""
+        return max(min(self.prefill_instances, self.decode_instances), 1.0)
+
     def hand_off(self, rate: float) -> Transfer:
-        """Return what moving a request's cache costs at a rate [requests/s], over links that all share."""
-        inputs = part_of(TransferInputs, self.inputs, rate=rate)
+        """Return what moving a request's cache costs on each link at a rate [requests/s] of the whole."""
+        inputs = part_of(TransferInputs, self.inputs, rate=rate / self.pairs)
         return transfer(inputs, route_of(inputs), 1e3 * self.prefill_s)
 
     def latency(self, rate: float) -> DisaggregatedLatency:

@@ -53,7 +53,7 @@ def test_the_recommendation_takes_the_fewest_accelerators_and_adds_up():
         assert spent == pytest.approx(each.cost_per_hour)
     assert result.headroom == pytest.approx(best.highest_rate / SEVENTY_B.rate - 1)
     assert result.disaggregate is False
-    assert result.binding in ("ttft", "tpot", "memory", "link")
+    assert result.binding in ("ttft", "tpot", "memory", "link", "stability")
 
 
 def test_a_typed_price_replaces_the_market():
