@@ -50,6 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for each in wrong.errors:
             print(f"calculators: {each}", file=sys.stderr)
         return 2
+    except DomainError as beyond:
+        print(f"calculators: no answer for these inputs: {beyond}", file=sys.stderr)
+        return 2
     except BrokenPipeError:  # the reader, `head` say, has seen enough; nothing is left to be flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:

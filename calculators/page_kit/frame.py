@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import streamlit as st
 
@@ -13,6 +13,7 @@ from calculators.inputs import Input, InputError, InputsError, Value, build, dec
 from calculators.page_kit.widgets import current_values, draw_own, known_inputs, reset
 from calculators.room import Room
 from calculators.scenario import Scenario
+from formulas.closed_form import DomainError
 
 R = TypeVar("R")
 
@@ -124,15 +125,22 @@ def _dismiss() -> None:
 
 
 def answer_or_refusal(function: Callable[..., R], *arguments: Any) -> R:
-    """Return ``function(*arguments)``; if inputs are not allowed, say which and why, and end the page here."""
+    """Return ``function(*arguments)``; if there is none for the inputs, say which and why, and end the page here."""
     try:
         return function(*arguments)
     except InputsError as errors:
-        with st.container(border=True, key="refusal"):
-            st.markdown(":material/block: **No answer for these inputs.** Change what is named here; the rest is kept.")
-            for error in errors.errors:
-                st.text(_labelled(error))
-        st.stop()
+        reasons = [_labelled(error) for error in errors.errors]
+    except DomainError as beyond:
+        reasons = [str(beyond)]
+    return _refuse(reasons)
+
+
+def _refuse(reasons: list[str]) -> NoReturn:
+    with st.container(border=True, key="refusal"):
+        st.markdown(":material/block: **No answer for these inputs.** Change what is named here; the rest is kept.")
+        for reason in reasons:
+            st.text(reason)
+    st.stop()
 
 
 def _labelled(error: Any) -> str:

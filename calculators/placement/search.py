@@ -17,6 +17,7 @@ from calculators.outputs import output
 from calculators.placement.candidates import Candidate, Evaluator, HandOff, Side, hand_off, shapes
 from calculators.placement.cluster import SearchInputs
 from calculators.placement.step_times import ModelledTimes, StepTimes
+from calculators.systems import refuse_other_bursts
 
 SAME = 1e-9
 """Relative difference of two goodputs below which the configuration with fewer accelerators is the better one."""
@@ -80,6 +81,7 @@ def search(inputs: SearchInputs, times: StepTimes = ModelledTimes()) -> Search: 
     InputsError
         If the accelerator does not have the data type.
     """
+    refuse_other_bursts(inputs)
     moved = hand_off(inputs)
     evaluator = Evaluator(inputs, times, moved, 1e-3 * inputs.tpot_slo_ms)
     prefill = [evaluator.candidate("prefill", shape) for shape in shapes(inputs)]

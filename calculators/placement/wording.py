@@ -94,12 +94,20 @@ def _per_gpu(side: str, chosen: Chosen | None) -> tuple[str, str, str]:
     )
 
 
+def _queue(inputs: PlacementInputs) -> str:
+    if inputs.prompt_cv:
+        return "exact in one stage; of several, simulated, as prompts that spread have no closed form there"
+    if inputs.arrival_scv != 1:
+        return "exact, gamma arrivals at the slowest stage"
+    return "exact for equal prompts, M/D/1 behind the slowest stage"
+
+
 def basis(inputs: PlacementInputs) -> str:
     """Return in a sentence what the answer rests on, and how far it can be trusted."""
     algorithm = "1, each side by itself" if inputs.network == "fast" else "2, both sides together"
     return (
-        f"DistServe's algorithm {algorithm}, over every tensor and pipeline degree. Prefill: exact for equal prompts, M/D/1 behind "
-        "the slowest stage. Decode: the pipeline as one pool whose step is a round through its stages; in simulations its "
+        f"DistServe's algorithm {algorithm}, over every tensor and pipeline degree. Prefill: {_queue(inputs)}. "
+        "Decode: the pipeline as one pool whose step is a round through its stages; in simulations its "
         "goodput was within 2.5 %, and where memory holds few requests up to 10 % too low. "
         f"Step times by the set *{inputs.assumptions}*."
     )

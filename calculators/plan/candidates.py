@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from calculators.degrees import tensor_degrees
-from calculators.inputs import InputsError
+from calculators.inputs import InputsError, part_of
+from calculators.machine import MachineInputs, machine_of
 from calculators.plan.apart import disaggregated
 from calculators.plan.deployments import Demand, Deployment, Refused
 from calculators.plan.together import colocated
@@ -20,7 +21,8 @@ DEGREES = (1, 2, 4, 8)
 def candidates(demand: Demand) -> tuple[tuple[Deployment, ...], tuple[Refused, ...]]:
     """Return what serves the rate within the targets, the best first, and which degrees do not.
 
-    The cheapest is the best where there are two kinds of accelerators with their prices, else the one with the fewest.
+    The cheapest is the best where there are two kinds of accelerators with their prices, else the one with the fewest; before
+    all, those for which there are accelerators enough.
     """
     found: list[Deployment] = []
     refused: list[Refused] = []
@@ -34,10 +36,15 @@ def candidates(demand: Demand) -> tuple[tuple[Deployment, ...], tuple[Refused, .
     found += disaggregated(usable[0], usable[-1], demand)
     by_cost = len(demand.kinds) > 1 and None not in demand.prices
 
-    def rank(each: Deployment) -> tuple[float, float, float]:
+    def rank(each: Deployment) -> tuple[bool, float, float, float]:
         cost = (each.cost_per_hour(demand) or 0.0) if by_cost else 0.0
         times = each.latency
-        return cost, each.gpus, 0.0 if times is None else -times.attainment(demand.targets)
+        return (
+            each.gpus > demand.most_gpus,
+            cost,
+            each.gpus,
+            0.0 if times is None else -times.attainment(demand.targets),
+        )
 
     return tuple(sorted(found, key=rank)), tuple(refused)
 
@@ -48,6 +55,7 @@ def _usable(inputs: ServingInputs) -> tuple[dict[int, ServingInputs], list[Refus
     for rule in tensor_degrees(inputs, DEGREES):
         shared = replace(inputs, tp=rule.degree)
         try:
+            machine_of(part_of(MachineInputs, shared))
             slots = PrefillFirst(shared).pool.slots
         except InputsError as error:
             if any(each.name not in ("tp", "accelerator") for each in error.errors):

@@ -5,12 +5,13 @@ Lecture, sections 1, 3, 5, 6 and 9; DistServe, section 4. No Streamlit, no Plotl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from calculators.inputs import integer, number, part_of, same_as
-from calculators.outputs import counted, output, readable, short
+from calculators.outputs import output, readable, short
 from calculators.plan.candidates import candidates
 from calculators.plan.costs import costs_of, price_of
 from calculators.plan.deployments import Demand, Deployment, Refused, Side
@@ -137,9 +138,13 @@ class PlanResult:
     binding: str | None = output("Binds first", "", "ttft, tpot, memory, link or stability")
     headroom: float | None = output("Headroom", "", "How much more it takes within the targets, as a share of the rate")
     disaggregate: bool | None = output(
-        "Disaggregate", "", "Whether that takes fewer accelerators than the best colocated way"
+        "Disaggregate",
+        "",
+        "Whether that is the best: it takes less than every colocated way, or as little and attains more",
     )
-    verdict: str = output("Verdict", "", "meets, too_few_accelerators, too_slow_unloaded or does_not_fit")
+    verdict: str = output(
+        "Verdict", "", "meets, too_few_accelerators, too_slow_unloaded, does_not_fit or nothing_to_decode"
+    )
     reasons: tuple[Reason, ...] = output("Reasons")
     alternatives: tuple[Recommendation, ...] = output("Alternatives")
     refused: tuple[Refused, ...] = output("Degrees that do not serve")
@@ -176,14 +181,14 @@ def compute(inputs: PlanInputs) -> PlanResult:
         predicted=None if chosen is None else _predicted(inputs, chosen),
         binding=None if chosen is None else _binding(chosen, targets),
         headroom=None if chosen is None else chosen.can_take(targets) / inputs.rate - 1,
-        disaggregate=None if not best else chosen is apart and _is_less(demand, apart, colocated),
+        disaggregate=None if not best else chosen is apart,
         verdict=verdict,
         reasons=tuple(reasons(Compared(demand.prefill, targets, inputs.rate, colocated, apart))),
         alternatives=tuple(ranked[1:]),
         refused=refused,
         pipeline=stages_that_fit(demand.prefill) if verdict == "does_not_fit" else None,
         price_per_hour=demand.prices[0],
-        remarks=(*_remarks(inputs, demand, ranked), *_chip_remarks(inputs)),
+        remarks=(*_remarks(inputs, demand, found), *_chip_remarks(inputs)),
     )
 
 
@@ -194,22 +199,13 @@ def demand_of(inputs: PlanInputs) -> Demand:
     decode = prefill if other is None else replace(prefill, accelerator=other)
     price = price_of(inputs.accelerator, inputs.price_per_hour)
     second = price if decode == prefill else price_of(decode.accelerator, inputs.decode_price_per_hour)
-    return Demand(prefill, decode, part_of(ServiceLevels, inputs), inputs.rate, (price, second))
+    most = math.inf if inputs.most_gpus is None else inputs.most_gpus
+    return Demand(prefill, decode, part_of(ServiceLevels, inputs), inputs.rate, (price, second), most)
 
 
 def deployments_of(inputs: PlanInputs) -> dict[str, Deployment]:
     """Return the best deployment of each kind, the best of all first."""
     return _best_of_each(candidates(demand_of(inputs))[0])
-
-
-def _is_less(demand: Demand, one: Deployment | None, other: Deployment | None) -> bool:
-    """Tell whether a deployment costs less than another, or takes fewer accelerators where prices are not known."""
-    if one is None or other is None:
-        return one is not None
-    costs = [each.cost_per_hour(demand) for each in (one, other)]
-    if len(demand.kinds) == 1 or None in costs:
-        return one.gpus < other.gpus
-    return (costs[0] or 0.0) < (costs[1] or 0.0)
 
 
 def _best_of_each(found: Iterable[Deployment]) -> dict[str, Deployment]:
@@ -280,20 +276,31 @@ CROWDED = 0.8
 
 
 def _verdict(inputs: PlanInputs, ranked: list[Recommendation], refused: Iterable[Refused]) -> str:
+    if not ranked and inputs.output_tokens == 1:
+        return "nothing_to_decode"
     if not ranked:
         slow = any("no rate meets" in each.reason for each in refused)
         return "too_slow_unloaded" if slow else "does_not_fit"
     return "too_few_accelerators" if inputs.most_gpus is not None and ranked[0].gpus > inputs.most_gpus else "meets"
 
 
-def _remarks(inputs: PlanInputs, demand: Demand, ranked: list[Recommendation]) -> tuple[str, ...]:
+def _remarks(inputs: PlanInputs, demand: Demand, found_deployments: Iterable[Deployment]) -> tuple[str, ...]:
     unpriced = (kind.accelerator for kind in demand.kinds if demand.price_of(kind.accelerator) is None)
     found = [f"No price of {name} is known; type one in to see what the plan costs." for name in unpriced]
-    if inputs.most_gpus is not None and ranked and ranked[0].gpus > inputs.most_gpus:
-        best = ranked[0]
+    if (
+        inputs.most_gpus is not None
+        and found_deployments
+        and all(each.gpus > inputs.most_gpus for each in found_deployments)
+    ):
+        most = max(each.with_as_many(inputs.most_gpus) for each in found_deployments)
+        so_many = (
+            f"So many carry about {short(most)} requests/s."
+            if most
+            else "No deployment that keeps the targets is so small."
+        )
+        fewest = min(each.gpus for each in found_deployments)
         found.append(
-            f"Too few: at most {counted(inputs.most_gpus, 'accelerator')}, and {best.gpus:,} are needed for {readable(inputs.rate)} requests/s. So "
-            f"many would take about {short(inputs.most_gpus / best.gpus * best.highest_rate)} requests/s."
+            f"{inputs.most_gpus:,} accelerators are too few: {fewest:,} are needed for {readable(inputs.rate)} requests/s. {so_many}"
         )
     return tuple(found)
 

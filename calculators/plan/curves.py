@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,9 @@ from calculators.fleet import instances_for
 from calculators.plan.deployments import Deployment
 
 Array = NDArray[np.float64]
+
+BESIDE = 1e-8
+"""By how much the points of a step are apart, as a share of the rate."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,22 @@ def fleet_curves(best: dict[str, Deployment], rate: float, points: int = 160) ->
     Each side grows by whole instances at its own goodput. Apart, both targets are to hold together, which can take an
     instance more than the curve has; the point of the rate asked for has it.
     """
-    rates = np.linspace(rate / 50, 2 * rate, points)
+    rates = _rates(best.values(), rate, points)
     return [
-        FleetCurve(kind, rates, np.array([_gpus(each, at) for at in rates]), each.gpus) for kind, each in best.items()
+        FleetCurve(kind, rates, np.array([_gpus(each, float(at)) for at in rates]), each.gpus)
+        for kind, each in sorted(best.items())
     ]
+
+
+def _rates(deployments: Iterable[Deployment], rate: float, points: int) -> Array:
+    """Return the rates of the curves: even ones, and both ends of every step as long as these are few enough to be seen."""
+    low, high = rate / 50, 2 * rate
+    sides = [side for each in deployments for side in each.sides]
+    edges = np.concatenate(
+        [np.empty(0), *(np.arange(1.0, min(high / side.goodput, points) + 1) * side.goodput for side in sides)]
+    )
+    rates = np.unique(np.concatenate([np.linspace(low, high, points), edges, edges * (1 + BESIDE)]))
+    return rates[(rates >= low) & (rates <= high)]
 
 
 def _gpus(deployment: Deployment, rate: float) -> float:

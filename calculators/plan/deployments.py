@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from calculators.outputs import output
@@ -21,6 +22,8 @@ class Demand:
         What is promised, and the requests per second.
     prices
         US dollars an hour of an accelerator of either side; ``None`` where it is not known.
+    most_gpus
+        Accelerators at hand.
     """
 
     prefill: ServingInputs
@@ -28,6 +31,7 @@ class Demand:
     targets: ServiceLevels
     rate: float
     prices: tuple[float | None, float | None] = (None, None)
+    most_gpus: float = math.inf
 
     @property
     def kinds(self) -> tuple[ServingInputs, ...]:
@@ -76,6 +80,17 @@ class Deployment:
         """Return the largest rate [requests/s] of the whole deployment within the targets."""
         sets = self.decode.instances if self.kind != "disaggregated" else 1
         return sets * (self.system.goodput(targets) or 0.0)
+
+    def with_as_many(self, gpus: int) -> float:
+        """Return about what the best numbers of its instances carry on so many accelerators [requests/s]."""
+        one, other = self.prefill, self.decode
+        if self.kind != "disaggregated":
+            return gpus // one.tp * one.goodput
+        rates = [
+            min(count * one.goodput, (gpus - count * one.tp) // other.tp * other.goodput)
+            for count in range(1, gpus // one.tp + 1)
+        ]
+        return max([0.0, *rates])
 
     def cost_per_hour(self, demand: Demand) -> float | None:
         """Return what an hour of it costs [US$], or ``None`` where a price is not known."""

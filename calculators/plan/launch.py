@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import hardware_db
 from calculators.plan.compute import PlanInputs, Recommendation
 from calculators.plan.deployments import Side
+from formulas.queueing.service import LognormalLengths
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def _vllm(inputs: PlanInputs, plan: Recommendation) -> Launch:
             f"# {side.instances} × {name}, {side.tp} × {side.accelerator} each\n"
             f"vllm serve $MODEL --tensor-parallel-size {side.tp} --pipeline-parallel-size 1 \\\n"
             f"  --max-num-batched-tokens {budget} --gpu-memory-utilization {_memory(inputs)} \\\n"
-            f"  --max-model-len {_longest(inputs)}" + transfer * apart
+            f"  --max-model-len {_longest(inputs)}" + _formats(inputs, "vllm") + transfer * apart
         )
 
     budget = _budget(inputs, plan)
@@ -70,6 +73,7 @@ def _sglang(inputs: PlanInputs, plan: Recommendation) -> Launch:
             f"python -m sglang.launch_server --model-path $MODEL --tp-size {side.tp} \\\n"
             f"  --chunked-prefill-size {_budget(inputs, plan)} --mem-fraction-static {_memory(inputs)} \\\n"
             f"  --context-length {_longest(inputs)}"
+            + _formats(inputs, "sglang")
             + " --enable-mixed-chunk" * (plan.kind == "chunked")
             + apart_options
         )
@@ -116,7 +120,8 @@ def _dynamo(inputs: PlanInputs, plan: Recommendation) -> Launch:
 def _worker(inputs: PlanInputs, plan: Recommendation, name: str, side: Side, role: str) -> str:
     arguments = (
         f"python3 -m dynamo.vllm --model MODEL --tensor-parallel-size {side.tp} --max-num-batched-tokens "
-        f"{_budget(inputs, plan)} --gpu-memory-utilization {_memory(inputs)} --max-model-len {_longest(inputs)}{role}"
+        f"{_budget(inputs, plan)} --gpu-memory-utilization {_memory(inputs)} --max-model-len {_longest(inputs)}"
+        f"{_formats(inputs, 'vllm').replace(CONTINUED, '')}{role}"
     )
     return "\n".join(
         [
@@ -136,4 +141,27 @@ def _worker(inputs: PlanInputs, plan: Recommendation, name: str, side: Side, rol
 
 
 def _longest(inputs: PlanInputs) -> int:
-    return inputs.cached_tokens + inputs.prompt_tokens + inputs.output_tokens
+    """Return the context that a request may have: of lengths that spread, one in a thousand of each is longer."""
+    most = hardware_db.models()[inputs.model].max_context
+    prompt = _quantile(inputs.prompt_tokens, inputs.prompt_cv)
+    longest = inputs.cached_tokens + prompt + _quantile(inputs.output_tokens, inputs.output_cv)
+    return max(min(longest, most), inputs.cached_tokens + inputs.prompt_tokens + inputs.output_tokens)
+
+
+def _quantile(mean: int, cv: float) -> int:
+    return math.ceil(LognormalLengths(float(mean), cv).quantile(LONGEST_SHARE)) if cv else mean
+
+
+def _formats(inputs: PlanInputs, engine: str) -> str:
+    """Return the options for weights and caches that are not stored as the checkpoint has them."""
+    found = f" --quantization {inputs.weight_dtype}" if inputs.weight_dtype in QUANTIZED_AT_LOAD else ""
+    if inputs.kv_dtype in KV_DTYPES[engine]:
+        found += f" --kv-cache-dtype {KV_DTYPES[engine][inputs.kv_dtype]}"
+    return f" \\\n {found}" if found else ""
+
+
+CONTINUED = " \\\n "
+LONGEST_SHARE = 0.999
+QUANTIZED_AT_LOAD = ("fp8",)
+KV_DTYPES = {"vllm": {"fp8": "fp8"}, "sglang": {"fp8": "fp8_e4m3"}}
+"""Share of the requests of each length that fit, formats that the engines make of a checkpoint in 16 bits, and theirs of the cache."""

@@ -129,7 +129,7 @@ def _weights(case: Compared) -> Reason | None:
     memory = hardware_db.accelerators()[case.apart.decode.accelerator].memory_bytes / 1e9
     share = gb / (case.apart.decode.tp * memory)
     return Reason(
-        "two copies of the weights", _verdict(share, (0.6, 0.2), low_is_for=True), 100 * share, "% of memory",
+        "two copies of the weights", "against" if share >= HEAVY else "neither", 100 * share, "% of memory",
         f"The weights take {short(100 * share)} % of a decode instance's memory, and as much again where prompts are prefilled: "
         "what they take, no cache has.",
     )  # fmt: skip
@@ -186,6 +186,7 @@ def _bytes_per_operation(inputs: MachineInputs) -> float:
     return machine.memory_bandwidth / machine.peak_flops
 
 
+HEAVY = 0.6
 LOW_LOAD = 0.5
 TAIL = 0.95
-"""Bounds: load of a single instance, and attainment from which the tail counts."""
+"""Bounds: share of a decode instance's memory that weights take, load of a single instance, and attainment from which the tail counts."""

@@ -13,6 +13,11 @@ from calculators.systems import ChunkedPrefill, PrefillFirst, ServingInputs, Sys
 GIVEN_UP = 0.85
 """Share of the best rate for each accelerator; below it no larger tensor degree is tried."""
 
+SHORTER_PROMPT = "a faster chip, a shorter prompt or a longer cached prefix brings the first token sooner"
+SMALLER_STEP = "a smaller weight format or more memory bandwidth brings the next tokens sooner"
+LOOSER = "both are in time alone, but hardly: a looser target or a lower attainment is what helps"
+"""What helps where a target is missed at any rate."""
+
 MOST_INSTANCES = 2**24
 """Instances up to which it is looked for how many carry a rate in bursts."""
 
@@ -53,10 +58,23 @@ def _chunked(inputs: ServingInputs, demand: Demand) -> list[Deployment]:
 
 def _slowest(inputs: ServingInputs, targets: ServiceLevels) -> str:
     system = PrefillFirst(inputs)
-    prefill_ms, step_ms = 1e3 * system.prefill_s, system.pool.alone_ms
+    prefill_ms, step_ms = 1e3 * float(system.prefill_law.quantile(targets.attainment)), system.pool.alone_ms
+    prompt = (
+        f"{100 * targets.attainment:g} % of the prompts alone take up to"
+        if inputs.prompt_cv
+        else "a prompt alone takes"
+    )
+    late = [
+        lever
+        for lever, is_late in (
+            (SHORTER_PROMPT, prefill_ms > targets.ttft_slo_ms),
+            (SMALLER_STEP, step_ms > targets.tpot_slo_ms),
+        )
+        if is_late
+    ]
     return (
-        f"a prompt alone takes {prefill_ms:.4g} ms of {targets.ttft_slo_ms:g}, a token alone {step_ms:.4g} ms of "
-        f"{targets.tpot_slo_ms:g}"
+        f"{prompt} {prefill_ms:.4g} ms of {targets.ttft_slo_ms:g}, a token alone {step_ms:.4g} ms of {targets.tpot_slo_ms:g}; "
+        f"{' and '.join(late) or LOOSER}"
     )
 
 

@@ -8,11 +8,15 @@ from calculators.plan.check import PlanCheck
 from calculators.plan.compute import KINDS, PlanInputs, PlanResult, Recommendation
 from calculators.plan.reasons import Reason
 
+CENT = 0.01
+MANY_TIMES = 10.0
+
 ICONS = {
     "meets": ":green[:material/check_circle:]",
     "too_few_accelerators": ":orange[:material/warning:]",
     "too_slow_unloaded": ":red[:material/hourglass_disabled:]",
     "does_not_fit": ":red[:material/memory_alt:]",
+    "nothing_to_decode": ":orange[:material/block:]",
 }
 
 BINDS = {
@@ -36,6 +40,11 @@ def _sentence(inputs: PlanInputs, result: PlanResult) -> str:
             f"{inputs.model} in {inputs.weight_dtype} does not fit on {_kinds(inputs)}: no tensor degree up to 8 holds the "
             f"weights, the reserve and one request. {_in_stages(result)}A smaller format, or an accelerator with more memory, does."
         )
+    if result.verdict == "nothing_to_decode":
+        return (
+            "A single output token comes with the prefill: there is nothing to decode. *Time to first token* says how many "
+            "instances the prompts need."
+        )
     if result.verdict == "too_slow_unloaded" or result.recommendation is None:
         return (
             f"Even idle, no arrangement of {_kinds(inputs)} brings the first token in {readable(inputs.ttft_slo_ms)} ms and each "
@@ -48,8 +57,7 @@ def _sentence(inputs: PlanInputs, result: PlanResult) -> str:
         few = f" More than the {readable(inputs.most_gpus)} at hand."
     return (
         f"Use **{_counted(best)}**: {described(best)}{cost}. At {rate} "
-        f"**{apart(100 * best.attainment, 100 * inputs.attainment)} %** of the requests meet both targets, with "
-        f"{short(100 * (result.headroom or 0))} % of headroom.{few}"
+        f"**{apart(100 * best.attainment, 100 * inputs.attainment)} %** of the requests meet both targets, {_headroom(result)}.{few}"
     )
 
 
@@ -61,6 +69,13 @@ def _in_stages(result: PlanResult) -> str:
         f"A pipeline of **{found.pp} stages of {counted(found.tp, 'accelerator')}** holds it: *Placement* plans pipelines, this page "
         "does not. "
     )
+
+
+def _headroom(result: PlanResult) -> str:
+    more = result.headroom or 0.0
+    if more > MANY_TIMES:
+        return f"and it would take {short(1 + more)} times the rate"
+    return f"with {short(100 * more)} % of headroom"
 
 
 def _kinds(inputs: PlanInputs) -> str:
@@ -116,10 +131,19 @@ def metrics(inputs: PlanInputs, result: PlanResult) -> list[tuple[str, str, str]
         ),
         (
             "A million tokens in, out",
-            "–" if input_cost is None or output_cost is None else f"${input_cost:.2f}, ${output_cost:.2f}",
+            "–" if input_cost is None or output_cost is None else f"{_money(input_cost)}, {_money(output_cost)}",
             "At this rate, each side bearing its own accelerators or its share of the time of shared ones.",
         ),
     ]
+
+
+def _money(dollars: float) -> str:
+    """Return an amount: cents, and where it is less than one, its first two digits.
+
+    >>> _money(13244.391), _money(0.0012345)
+    ('$13,244.39', '$0.0012')
+    """
+    return f"${dollars:,.2f}" if dollars >= CENT else f"${dollars:.2g}"
 
 
 def basis(inputs: PlanInputs) -> str:
@@ -141,9 +165,9 @@ def on_disaggregation(result: PlanResult) -> str:
     if result.disaggregate is None:
         return "There is nothing to compare: no deployment meets the targets."
     sides = [each.side for each in result.reasons]
-    weighed = f"{sides.count('for')} reasons speak for it, {sides.count('against')} against."
+    weighed = f"{counted(sides.count('for'), 'reason')} for it, {sides.count('against')} against."
     verdict = (
-        "**Disaggregate**: it takes less than the best colocated way."
+        "**Disaggregate**: it takes less than the best colocated way, or as little and attains more."
         if result.disaggregate
         else "**Do not disaggregate**: the best colocated way takes as little, or less."
     )
@@ -208,6 +232,6 @@ def agreement(check: PlanCheck) -> str:
 def caption(inputs: PlanInputs) -> str:
     """Return for which scenario a figure is, in plain text."""
     return (
-        f"{inputs.model} on {inputs.accelerator}, {readable(inputs.rate)} requests/s, {counted(inputs.prompt_tokens, 'token')} in and "
+        f"{inputs.model} on {_kinds(inputs)}, {readable(inputs.rate)} requests/s, {counted(inputs.prompt_tokens, 'token')} in and "
         f"{inputs.output_tokens:,} out; assumptions: {inputs.assumptions}"
     )

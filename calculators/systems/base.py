@@ -99,9 +99,7 @@ class System(ABC):
     key = ""
 
     def __post_init__(self) -> None:
-        if not 1 / MOST_SHAPE <= self.inputs.arrival_scv <= 1 / LEAST_SHAPE:
-            sentence = f"the forms of serving hold from {1 / MOST_SHAPE:g} to {1 / LEAST_SHAPE:g}"
-            raise InputsError([InputError("arrival_scv", self.inputs.arrival_scv, sentence)])
+        refuse_other_bursts(self.inputs)
 
     @property
     @abstractmethod
@@ -144,6 +142,13 @@ class System(ABC):
     def goodput(self, targets: ServiceLevels) -> float | None:
         """Return the largest rate [requests/s] at which the targets are attained, or ``None`` if no rate is."""
         return _goodput(self, targets.ttft_slo_ms, targets.tpot_slo_ms, targets.attainment)
+
+
+def refuse_other_bursts(inputs: Burstiness) -> None:
+    """Raise InputsError where the gaps are more even, or more uneven, than the forms of serving hold for."""
+    if not 1 / MOST_SHAPE <= inputs.arrival_scv <= 1 / LEAST_SHAPE:
+        sentence = f"the forms of serving hold from {1 / MOST_SHAPE:g} to {1 / LEAST_SHAPE:g}"
+        raise InputsError([InputError("arrival_scv", inputs.arrival_scv, sentence)])
 
 
 def split_of(inputs: Burstiness, instances: int) -> int:

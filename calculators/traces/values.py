@@ -82,6 +82,9 @@ def in_seconds(times: Array | Whole, start: float, unit: TimeUnit) -> Array:
     return np.asarray((times - start) * SECONDS[unit], dtype=float)
 
 
+EARLIEST, LATEST = np.datetime64("2000-01-01", "ns"), np.datetime64("2200-01-01", "ns")
+
+
 def looks_like_date(value: Any) -> bool:
     """Whether a raw time is a date rather than a number.
 
@@ -122,13 +125,18 @@ def dates(raw: Sequence[Any]) -> Any:
     if isinstance(raw, pa.Array):
         for zone in (None, "UTC"):  # twenty times as fast as pandas, but not for a single bad date
             try:
-                return pc.cast(raw, pa.timestamp("ns", zone)).to_numpy(zero_copy_only=False)
+                return _plausible(pc.cast(raw, pa.timestamp("ns", zone)).to_numpy(zero_copy_only=False))
             except pa.ArrowInvalid:
                 continue
         raw = raw.to_pylist()
     texts = pd.Series([_plain(value) for value in raw], dtype=object)
     found = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
-    return found.dt.tz_localize(None).to_numpy().astype("datetime64[ns]")
+    return _plausible(found.dt.tz_localize(None).to_numpy().astype("datetime64[ns]"))
+
+
+def _plausible(found: Any) -> Any:
+    """Return dates, not a time where a request to a language model cannot have come: a number read as a year, say."""
+    return np.where((found >= EARLIEST) & (found < LATEST), found, np.datetime64("NaT", "ns"))
 
 
 def _plain(value: Any) -> Any:

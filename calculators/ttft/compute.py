@@ -28,6 +28,7 @@ from calculators.ttft.queues import Queue
 from calculators.ttft.simulated import Simulated
 from calculators.ttft.trace import TraceSummary, summary_of
 from calculators.ttft.traffic import is_plain
+from formulas.closed_form import DomainError
 from formulas.queueing import md1
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
@@ -193,7 +194,10 @@ def keeps_target(inputs: TtftInputs, servers: int) -> bool:
     queue = queue_of(replace(inputs, servers=servers))
     if queue.utilization(inputs.rate) >= 1:
         return False
-    return queue.value_ms(level_of(inputs), inputs.rate) <= inputs.ttft_slo_ms * (1 + ROUNDING)
+    try:
+        return queue.value_ms(level_of(inputs), inputs.rate) <= inputs.ttft_slo_ms * (1 + ROUNDING)
+    except DomainError:  # too near saturation to be computed: far too long
+        return False
 
 
 def _alone(inputs: TtftInputs) -> float:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from calculators.fleet import ROUNDING
 from calculators.inputs import InputError, InputsError, declared
 from calculators.outputs import output
 from calculators.traces import Trace, TraceError, read_trace
 from formulas import traffic
 from formulas.closed_form import DomainError
+from formulas.queueing.bursts.gamma_contour import MOST_EVEN
 
 R = TypeVar("R")
 
@@ -103,8 +105,8 @@ def values_from(summary: TraceSummary) -> dict[str, float]:
     return {
         "rate": summary.rate,
         "prompt_tokens": max(round(summary.prompt_tokens), 1),
-        "prompt_cv": summary.prompt_cv,
-        "arrival_scv": summary.arrival_scv,
+        "prompt_cv": 0.0 if summary.prompt_cv < ROUNDING else summary.prompt_cv,
+        "arrival_scv": 0.0 if summary.arrival_scv < 1 / MOST_EVEN else summary.arrival_scv,  # as good as a steady beat
     }
 
 
