@@ -17,6 +17,7 @@ from calculators.ttft.convoy import behind_a_long_prompt, convoy, convoy_curve, 
 from calculators.ttft.curves import curves_of
 from calculators.ttft.effects import effects, has_slow_rows, needs
 from calculators.ttft.explanation import facts, percentile_formulas, queue_formulas, service_formulas
+from calculators.ttft.gains import gains
 from calculators.ttft.inputs import statistic
 from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Md1
@@ -172,6 +173,8 @@ def traffic() -> None:
                 table=rows_of(rows),
             )
     page_kit.data_table(rows_of(rows), "effects")
+    if inputs.order != "fcfs" and stable:
+        orders()
     st.subheader("What a smarter router saves", anchor=False)
     asked = page_kit.on_demand(
         "Find the instances that each router needs",
@@ -183,6 +186,16 @@ def traffic() -> None:
     if asked:
         found = page_kit.kept("needs", inputs, lambda move: needs(inputs, move), "Looking for the instances …")
         page_kit.data_table(rows_of(found), "needs")
+
+
+def orders() -> None:
+    """Draw who gains and who pays where short prompts go first."""
+    st.subheader("Who gains, who pays", anchor=False)
+    with st.spinner("Simulating …", show_time=False):
+        rows = gains(inputs)
+    st.markdown(traffic_wording.on_gains(rows))
+    if rows:
+        page_kit.data_table(rows_of(rows), "gains")
 
 
 def bursts() -> None:

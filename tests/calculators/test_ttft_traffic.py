@@ -24,7 +24,9 @@ from calculators.ttft.compute import compute
 from calculators.ttft.curves import curves_of
 from calculators.ttft.effects import effects, has_slow_rows, needs
 from calculators.ttft.explanation import queue_formulas
+from calculators.ttft.gains import gains
 from calculators.ttft.inputs import TtftInputs
+from calculators.ttft.lengths import law_of
 from calculators.ttft.methods import queue_of
 from calculators.ttft.replay import replay
 from calculators.ttft.sensitivity import sensitivities
@@ -33,6 +35,8 @@ from calculators.ttft.trace_statistics import on_trace, statistics_of
 from calculators.ttft.traffic import RealTraffic
 from calculators.ttft.whatif import alternatives
 from formulas.closed_form import DomainError
+from formulas.queueing import mg1
+from formulas.queueing.order import shortest_first_mean_wait
 
 UNIT = {"service_ms": 1000.0, "ttft_slo_ms": 1e6}
 """Times in seconds are in units of the service time, as the references are."""
@@ -457,3 +461,45 @@ def test_the_replay_by_events_is_lindleys_recursion(trace_file):
     assert one.rows[0].replayed_ms == pytest.approx(1e3 * np.mean(by_hand), rel=1e-6)
     assert routed.rows[0].replayed_ms < one.rows[0].replayed_ms
     assert one.rows[0].formula_ms == pytest.approx(one.rows[0].replayed_ms, rel=0.25)
+
+
+def test_who_gains_and_who_pays_where_short_prompts_go_first():
+    inputs = TtftInputs(service_ms=1000, rate=0.8, prompt_cv=1, order="shortest")
+    rows = {row.prompts: row for row in gains(inputs)}
+    short, long, whole = rows["the shortest half"], rows["the longest tenth"], rows["all"]
+    assert short.shortest_ms < short.short_first_ms < short.fcfs_ms
+    assert long.shortest_ms > long.fcfs_ms
+    law = law_of(inputs)
+    assert whole.fcfs_ms == pytest.approx(1e3 * mg1.mean_ttft(0.8, law), rel=0.1)
+    assert whole.shortest_ms == pytest.approx(1e3 * (shortest_first_mean_wait(0.8, law) + law.mean), rel=0.1)
+    assert gains(replace(inputs, prompt_cv=0)) == ()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"service_ms": 1000, "servers": 256, "routing": "shared", "prompt_cv": 3, "rate": 204.8, "ttft_slo_ms": 9000},
+        {"service_ms": 1000, "servers": 64, "routing": "shared", "prompt_cv": 5, "rate": 32, "ttft_slo_ms": 9000},
+    ],
+)
+def test_a_pool_too_spread_to_be_searched_still_has_its_percentiles(asked):
+    result = compute(TtftInputs(**asked))
+    assert result.p90_ttft_ms > 0
+    assert result.stable
+
+
+def test_a_pool_too_near_saturation_to_be_computed_is_refused_in_a_sentence(capsys):
+    status = main(["ttft", "--rate", "542.98", "--servers", "8", "--routing", "shared", "--prompt-cv", "1"])
+    assert status == 2
+    said = capsys.readouterr().err
+    assert said.startswith("calculators: no answer for these inputs: At a utilization of")
+    assert "Traceback" not in said
+
+
+def test_a_trace_of_a_steady_beat_fills_a_steady_beat(tmp_path):
+    path = tmp_path / "steady.csv"
+    rows = "".join(f"{100 * n},100,10\n" for n in range(500))  # in milliseconds
+    path.write_text("timestamp,input_length,output_length\n" + rows)
+    inputs = fill_from_trace(TtftInputs(trace=str(path)), frozenset({"trace"}))
+    assert inputs.arrival_scv == 0
+    assert compute(inputs).stable
