@@ -33,7 +33,8 @@ if best:
 def alternatives() -> None:
     """Draw the recommended deployment beside the best of the other kinds."""
     if plan is not None:
-        st.markdown(wording.on_binding(result))
+        page_kit.data_table(wording.predicted_table(result), "predicted")
+        st.markdown(" ".join(filter(None, (wording.on_binding(result), wording.on_link(result)))))
         page_kit.data_table(wording.deployments_table([plan, *result.alternatives]), "alternatives")
     if result.refused:
         st.markdown("Tensor degrees that do not serve:")

@@ -204,6 +204,29 @@ def deployments_table(plans: list[Recommendation]) -> dict[str, list[object]]:
     }
 
 
+def predicted_table(result: PlanResult) -> dict[str, list[object]]:
+    """Return the times of the recommended deployment by column title."""
+    times = result.predicted
+    if times is None:
+        return {}
+    rows = {"First token (ms)": "ttft_ms", "Each next token (ms)": "tpot_ms"}
+    columns: dict[str, list[object]] = {"Predicted": list(rows)}
+    return columns | {
+        level.upper(): [getattr(times, f"{level}_{name}") for name in rows.values()] for level in ("p50", "p90", "p99")
+    }
+
+
+def on_link(result: PlanResult) -> str:
+    """Return what the caches ask of the links, in Markdown; nothing where none is moved."""
+    times = result.predicted
+    if times is None or times.kv_gbit_s is None or times.link_utilization is None:
+        return ""
+    return (
+        f"The caches take {short(times.kv_gbit_s)} Gbit/s of each link between the pools, {short(100 * times.link_utilization)} % of "
+        "what it carries."
+    )
+
+
 def on_binding(result: PlanResult) -> str:
     """Return what binds first and how much is left, in Markdown."""
     if result.binding is None:

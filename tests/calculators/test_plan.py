@@ -210,3 +210,12 @@ def test_what_fits_at_no_degree_names_the_pipeline_that_the_search_for_a_placeme
     smallest = min(each.gpus for each in found.candidates if each.side == "decode" and each.allowed)
     assert smallest == result.pipeline.gpus
     assert compute(EIGHT_B).pipeline is None
+
+
+def test_the_predicted_times_and_the_link_are_on_the_page():
+    inputs = replace(EIGHT_B, ttft_slo_ms=40, tpot_slo_ms=8, rate=500)
+    result = compute(inputs)
+    table = wording.predicted_table(result)
+    assert table["P90"] == [result.predicted.p90_ttft_ms, result.predicted.p90_tpot_ms]
+    assert ("Gbit/s of each link" in wording.on_link(result)) == (result.recommendation.kind == "disaggregated")
+    assert wording.predicted_table(compute(replace(EIGHT_B, tpot_slo_ms=1))) == {}

@@ -503,3 +503,16 @@ def test_a_trace_of_a_steady_beat_fills_a_steady_beat(tmp_path):
     inputs = fill_from_trace(TtftInputs(trace=str(path)), frozenset({"trace"}))
     assert inputs.arrival_scv == 0
     assert compute(inputs).stable
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "measured for log-normal"),
+        ({"prompt_distribution": "two_point"}, "lengths of this law"),
+        ({"servers": 64}, "so many instances"),
+    ],
+)
+def test_the_error_of_a_shared_queue_is_claimed_only_where_it_was_measured(changes, said):
+    inputs = replace(TtftInputs(service_ms=1000, rate=4, servers=8, routing="shared", prompt_cv=1), **changes)
+    assert said in queue_of(inputs).error

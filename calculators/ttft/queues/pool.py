@@ -13,6 +13,7 @@ from calculators.ttft.lengths import LawTimes
 from calculators.ttft.queues.base import Array, Queue
 from formulas.queueing.many_servers import MEASURED_ERRORS, Law, mdc, mgc_mean_wait, own_queue_laws, shared_queue_laws
 from formulas.queueing.many_servers.lattice import LatticeLaw
+from formulas.queueing.service import LognormalLengths
 
 Laws = tuple[Law | LatticeLaw, Law | LatticeLaw]
 
@@ -102,6 +103,10 @@ class RoundRobin(OnLattice):
         return found.wait, found.ttft
 
 
+MOST_MEASURED = 32
+"""Instances up to which the errors were measured."""
+
+
 class SharedSpread(OnLattice):
     """Prompts that differ, Poisson arrivals, and a queue that all instances share."""
 
@@ -116,6 +121,10 @@ class SharedSpread(OnLattice):
     def error(self) -> str | None:
         """How far off it may be."""
         cv = self.times.cv
+        lognormal = all(isinstance(part.lengths, LognormalLengths) for part in self.law.parts)
+        if not lognormal or self.servers > MOST_MEASURED:
+            what = "lengths of this law" if not lognormal else "so many instances"
+            return f"An approximation, whose error is not measured for {what}."
         for band in MEASURED_ERRORS:
             if cv <= band.cv:
                 return (
