@@ -115,8 +115,19 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
         burst=burst_on_idle(inputs) if thorough else None,
         long_prompt=behind_a_long_prompt(inputs) if thorough else None,
         reasons=_reasons(inputs, queue, utilization, verdict),
-        remarks=tuple(filter(None, (service.misfit, *service.remarks, _not_looked_for(queue, instances, verdict)))),
+        remarks=tuple(
+            filter(
+                None, (service.misfit, *service.remarks, _unused(inputs), _not_looked_for(queue, instances, verdict))
+            )
+        ),
     )
+
+
+def _unused(inputs: TtftInputs) -> str:
+    """Return that the burstiness plays no part, where another kind of arrivals is chosen."""
+    if inputs.arrivals == "gamma" or inputs.arrival_scv == 1:
+        return ""
+    return f"The burstiness of arrivals, {readable(inputs.arrival_scv)}, plays no part here: the kind of arrivals is {inputs.arrivals}."
 
 
 def _reached_by_more(inputs: TtftInputs, queue: Queue) -> bool:

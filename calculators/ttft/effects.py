@@ -108,7 +108,8 @@ def _cases(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
         yield f"spread, order {inputs.order}", replace(inputs, **plain | {"prompt_cv": spread, "order": inputs.order})
     if inputs.batch_size > 1:
         yield f"batches of {inputs.batch_size} alone", replace(inputs, **plain | {"batch_size": inputs.batch_size})
-    yield "all together", replace(inputs, **plain | switched)
+    router_too = f", {ROUTERS[router]}" if inputs.servers > 1 else ""
+    yield f"spread and {what} together{router_too}", replace(inputs, **plain | switched)
     own = {name: getattr(inputs, name) for name in plain}
     own |= {} if inputs.arrivals == "gamma" else {"arrival_scv": 1.0}
     if own not in (plain, plain | switched):
