@@ -151,10 +151,17 @@ class App:
 
     def choose(self, label, option):
         field = self.unfold(label)
-        field.click()
-        field.fill(option)
+        item = self.page.get_by_test_id("stSelectboxVirtualDropdown").get_by_text(option, exact=True)
+        for _ in range(3):  # a list that opens while its group still unfolds may close again
+            self.settle()
+            field.click()
+            field.fill(option)
+            with contextlib.suppress(NothingHappened):
+                item.wait_for(timeout=5000)
+                break
+            self.page.keyboard.press("Escape")
         with self.rerun():
-            self.page.get_by_test_id("stSelectboxVirtualDropdown").get_by_text(option, exact=True).click()
+            item.click()
         return self
 
     def set(self, label, value):

@@ -55,7 +55,7 @@ def test_from_the_front_page_to_a_figure_for_the_report(app, new_app):
 
 
 def test_the_simulation_of_a_plan_can_be_stopped_and_started_again(app):
-    app.open("plan?rate=300&customers=60000&output_tokens=256&seed=7")
+    app.open("plan?rate=100&customers=60000&output_tokens=1024&seed=7")
     app.page.get_by_role("tab", name="Check this plan", exact=True).click()
     app.page.get_by_role("button", name="Stop", exact=True).click(timeout=60_000)
     app.page.get_by_text("The simulation was stopped").wait_for()
