@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from calculators.fleet import ROUNDING, instances_for
 from calculators.plan.deployments import Demand, Deployment, Side
 from calculators.systems import Disaggregated, Latency, ServingInputs
@@ -15,13 +17,13 @@ def disaggregated(
 ) -> list[Deployment]:
     """Return the best deployment for each pair of degrees that fit, prefill and decode."""
     targets = demand.targets
-    first = {
-        tp: Disaggregated(each).prefill_goodput(targets.ttft_slo_ms, targets.attainment) for tp, each in prefill.items()
-    }
+    one = {tp: Disaggregated(_at_most_random(each)) for tp, each in prefill.items()}
+    other = {tp: Disaggregated(_at_most_random(each)) for tp, each in decode.items()}
+    first = {tp: each.prefill_goodput(targets.ttft_slo_ms, targets.attainment) for tp, each in one.items()}
     second = {
-        tp: Disaggregated(each).decode_goodput(targets.tpot_slo_ms, targets.attainment)
-        for tp, each in decode.items()
-        if Disaggregated(each).pool.serves
+        tp: each.decode_goodput(targets.tpot_slo_ms, targets.attainment)
+        for tp, each in other.items()
+        if each.pool.serves
     }
     found = []
     for tp_p, goodput_p in first.items():
@@ -30,6 +32,11 @@ def disaggregated(
                 each = _pair(prefill[tp_p], decode[tp_d], (goodput_p, goodput_d), demand)
                 found += [each] if each is not None else []
     return found
+
+
+def _at_most_random(inputs: ServingInputs) -> ServingInputs:
+    """Return the workload without its bursts: over many instances they thin out, and what they still ask for is added."""
+    return replace(inputs, arrival_scv=min(inputs.arrival_scv, 1.0))
 
 
 def _pair(

@@ -51,7 +51,9 @@ class Side:
     tp: int = output("Tensor parallel")
     instances: int = output("Instances")
     gpus: int = output("Accelerators")
-    goodput: float = output("Goodput of one", "requests/s", "Largest rate of one instance within its target")
+    goodput: float = output(
+        "Goodput of one", "requests/s", "Largest rate of one instance within its target; apart, bursts left out"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

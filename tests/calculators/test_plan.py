@@ -219,3 +219,15 @@ def test_the_predicted_times_and_the_link_are_on_the_page():
     assert table["P90"] == [result.predicted.p90_ttft_ms, result.predicted.p90_tpot_ms]
     assert ("Gbit/s of each link" in wording.on_link(result)) == (result.recommendation.kind == "disaggregated")
     assert wording.predicted_table(compute(replace(EIGHT_B, tpot_slo_ms=1))) == {}
+
+
+def test_in_bursts_one_instance_less_of_either_side_misses_the_targets():
+    inputs = replace(EIGHT_B, rate=300, arrival_scv=6, ttft_slo_ms=60)
+    apart = deployments_of(inputs)["disaggregated"]
+    targets = part_of(ServiceLevels, inputs)
+    counts = apart.prefill.instances, apart.decode.instances
+    assert apart.gpus == 10
+    for less in ((1, 0), (0, 1)):
+        fewer = [count - each for count, each in zip(counts, less, strict=True)]
+        times = replace(apart.system, prefill_instances=fewer[0], decode_instances=fewer[1]).at(inputs.rate)
+        assert times is None or times.attainment(targets) < inputs.attainment
