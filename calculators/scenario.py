@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import hardware_db
-from calculators.inputs import choice, integer, number
+from calculators.inputs import choice, integer, number, text
 
 FROM_SET = "from the set"
 
@@ -88,7 +88,27 @@ class PromptSpread:
         step=0.25,
         symbol="c_v",
         help="Coefficient of variation of the prompts: 0 where all are equal, 1 for as much spread as mean. Above 0 "
-        "they are log-normal.",
+        "they are log-normal, if nothing else says how they are spread.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptLaw(PromptSpread):
+    """How the lengths of the prompts are spread."""
+
+    prompt_distribution: str = choice(
+        "Distribution of prompt lengths",
+        options=("lognormal", "gamma", "uniform", "two_point"),
+        default="lognormal",
+        help="The law of the lengths where their spread is above 0; the prompt length is their mean. two_point: short "
+        "prompts of half the mean, and as many long ones, as long, as the spread needs. With a typed service time, "
+        "that is the mean and times are in proportion to lengths.",
+    )
+    prompt_histogram: str = text(
+        "Histogram of prompt lengths",
+        longest=2000,
+        help="As measured, instead of a law and its spread: the upper edge of each bucket in tokens, and its share, as in "
+        "512:30, 2048:50, 8192:20. The prompt length stays the mean: all lengths are scaled to it. A trace fills it.",
     )
 
 
@@ -488,7 +508,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload(Burstiness, OutputSpread, Output, PromptSpread, Prompt, Traffic):
+class Workload(Burstiness, OutputSpread, Output, PromptLaw, Prompt, Traffic):
     """What the requests are."""
 
 

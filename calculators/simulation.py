@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from calculators.clock import ServingClock, clock_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import TransferInputs, context_of, link_values, route_of
+from calculators.lengths import lengths_of
 from formulas.kv_cache import LINK_TIME
 from formulas.montecarlo.serving import (
+    DrawnLengths,
     InstanceSettings,
     KvLink,
     Lengths,
@@ -32,9 +34,9 @@ def output_lengths(inputs: Any) -> Lengths:
     return Lengths(inputs.output_tokens, inputs.output_cv, LONGEST * inputs.output_tokens)
 
 
-def prompt_lengths(inputs: Any) -> Lengths:
-    """Return the lengths of the prompts, from ``prompt_tokens`` and ``prompt_cv``."""
-    return Lengths(inputs.prompt_tokens, inputs.prompt_cv, LONGEST * inputs.prompt_tokens)
+def prompt_lengths(inputs: Any) -> DrawnLengths:
+    """Return the lengths of the prompts: equal, by a law with a spread, or by a histogram."""
+    return DrawnLengths(lengths_of(inputs), LONGEST * inputs.prompt_tokens)
 
 
 def workload_of(inputs: Any, rate: float, requests: int) -> Workload:

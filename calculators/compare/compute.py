@@ -13,6 +13,7 @@ from calculators.compare import search
 from calculators.compare.inputs import CompareInputs, effective
 from calculators.compare.search import Fleet
 from calculators.inputs import InputError, InputsError
+from calculators.lengths import histogram_remarks
 from calculators.outputs import output, readable
 from calculators.remarks import hardware_remarks
 from calculators.systems import ChunkedPrefill, Disaggregated
@@ -116,6 +117,7 @@ def compute(inputs: CompareInputs) -> CompareResult:
         used_tpot_slo_ms=used.tpot_slo_ms,
         remarks=(
             *_remarks(inputs, used, fleets),
+            *histogram_remarks(used),
             *hardware_remarks(used, used.prompt_tokens + used.output_tokens),
         ),
     )

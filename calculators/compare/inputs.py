@@ -53,6 +53,7 @@ def effective(inputs: CompareInputs) -> CompareInputs:
         prompt_tokens=round(record.prompt_tokens),
         output_tokens=max(1, round(record.output_tokens)),
         prompt_cv=inputs.prompt_cv if record.prompt_cv is None else record.prompt_cv,
+        prompt_histogram=inputs.prompt_histogram if record.prompt_cv is None else "",
         output_cv=inputs.output_cv if record.output_cv is None else record.output_cv,
         ttft_slo_ms=inputs.ttft_slo_ms if slo is None else slo.ttft_ms,
         tpot_slo_ms=inputs.tpot_slo_ms if slo is None else slo.tpot_ms,

@@ -12,6 +12,7 @@ from calculators.decode_pool import Pool
 from calculators.decode_step import step_of
 from calculators.inputs import integer, part_of
 from calculators.interference.mixed import free_prompt_tokens
+from calculators.lengths import histogram_remarks
 from calculators.outputs import counted, output, readable
 from calculators.remarks import hardware_remarks
 from calculators.scenario import Batch, ServiceLevels, Simulation, Traffic
@@ -131,6 +132,7 @@ def compute(inputs: InterferenceInputs) -> InterferenceResult:
         **_apart(inputs, apart),
         remarks=(
             *_remarks(inputs, first, chunked),
+            *histogram_remarks(inputs),
             *hardware_remarks(inputs, first.pool.context_tokens + inputs.output_tokens),
         ),
     )

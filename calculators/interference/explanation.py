@@ -8,6 +8,7 @@ import hardware_db
 from calculators.decode_step import step_times_s
 from calculators.facts import Fact, ShownFormula, fact_of, instance_facts
 from calculators.interference.compute import InterferenceInputs, InterferenceResult, systems_of
+from calculators.lengths import spread_of
 from calculators.systems import ChunkedPrefill, PrefillFirst, System
 from formulas import decode_pool, interference
 from formulas.queueing import bursts, md1, mg1
@@ -33,7 +34,7 @@ def formulas(inputs: InterferenceInputs, result: InterferenceResult) -> list[Sho
 
 
 def _is_even(inputs: InterferenceInputs) -> bool:
-    return not inputs.prompt_cv and inputs.arrival_scv == 1
+    return not spread_of(inputs) and inputs.arrival_scv == 1
 
 
 def _first_token(

@@ -17,13 +17,14 @@ import hardware_db
 from calculators.degrees import pipeline_degrees, tensor_obstacles
 from calculators.inputs import part_of
 from calculators.kv_transfer import TransferInputs, link_values
+from calculators.lengths import lengths_of, spread_of
 from calculators.memory import MemoryInputs, cache_of, how_many, room_for_cache
 from calculators.outputs import apart, output, short
 from calculators.placement.cluster import SearchInputs, hops_s, kv_route
 from calculators.placement.goodput import DecodePipeline, PrefillPipeline
 from calculators.placement.step_times import RoundTable, StepTimes
 from formulas import kv_cache as kv_forms
-from formulas.queueing.service import LognormalLengths, ServiceLaw, service_law
+from formulas.queueing.service import ServiceLaw, service_law
 
 Side = Literal["prefill", "decode"]
 SIDES: tuple[Side, ...] = ("prefill", "decode")
@@ -160,7 +161,7 @@ class Evaluator:
         """Return the prefill instance of a shape."""
         stages_s = self.times.prefill_s(self.inputs, shape.tp, shape.pp)
         hops = hops_s(self.inputs, shape.boundaries, self.inputs.prompt_tokens)
-        relative = self._relative(shape.tp) if self.inputs.prompt_cv else None
+        relative = self._relative(shape.tp) if spread_of(self.inputs) else None
         return PrefillPipeline(tuple(stages_s.tolist()), hops, relative, self.inputs.arrival_scv)
 
     def _relative(self, tp: int) -> ServiceLaw:
@@ -232,8 +233,7 @@ class Evaluator:
 
 @lru_cache(maxsize=64)  # all pipelines of a degree share it, and what is drawn from it
 def _relative_law(times: StepTimes, inputs: SearchInputs, tp: int) -> ServiceLaw:
-    lengths = LognormalLengths(float(inputs.prompt_tokens), inputs.prompt_cv)
-    return service_law(lengths, lambda tokens: times.relative_s(inputs, tp, np.asarray(tokens, float)))
+    return service_law(lengths_of(inputs), lambda tokens: times.relative_s(inputs, tp, np.asarray(tokens, float)))
 
 
 def _uneven(inputs: SearchInputs, shape: Shape) -> tuple[str, ...]:

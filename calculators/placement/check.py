@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import hardware_db
 from calculators.inputs import part_of
+from calculators.lengths import spread_of
 from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import output
 from calculators.placement.candidates import SIDES, Candidate, Evaluator, Shape, Side
@@ -195,7 +196,7 @@ def _prefill_meets(inputs: PlacementInputs, evaluator: Evaluator, candidate: Can
     hops = evaluator.prefill_pipeline(shape).latency_s - float(stages_s.sum())
     workload = workload_of(inputs, 1.0, min(inputs.customers, 10 * MOST_REQUESTS))
     requests, gaps = len(workload), np.diff(workload.arrivals, prepend=0.0)
-    if inputs.prompt_cv:
+    if spread_of(inputs):
         lengths = workload.prompt_tokens.astype(float)
         stages_s = stages_s * evaluator.times.relative_s(evaluator.inputs, shape.tp, lengths)
 

@@ -18,7 +18,7 @@ from calculators.scenario import (
     Output,
     OutputSpread,
     Prompt,
-    PromptSpread,
+    PromptLaw,
     ServiceLevels,
     Simulation,
 )
@@ -77,7 +77,7 @@ class SearchInputs(
     Burstiness,
     OutputSpread,
     Output,
-    PromptSpread,
+    PromptLaw,
     Prompt,
 ):
     """What the goodput of every configuration depends on."""

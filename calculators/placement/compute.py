@@ -11,6 +11,7 @@ from typing import Any
 import hardware_db
 from calculators.fleet import instances_for
 from calculators.inputs import part_of
+from calculators.lengths import histogram_remarks
 from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import counted, output, readable, short
 from calculators.placement.candidates import SIDES, Candidate, Shape, Side
@@ -295,7 +296,7 @@ def _remarks(
             f"Whole instances: {fewest} would need {counted(fewest_gpus, 'accelerator')} for this rate, {gpus - fewest_gpus} fewer, although "
             "a full one of it carries less for each accelerator."
         )
-    return (*found, *_hardware_remarks(inputs))
+    return (*found, *histogram_remarks(inputs), *_hardware_remarks(inputs))
 
 
 def _hardware_remarks(inputs: PlacementInputs) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from calculators.lengths import spread_of
 from calculators.outputs import counted, readable, short
 from calculators.placement.candidates import Candidate
 from calculators.placement.check import FINALISTS, PlacementCheck
@@ -95,7 +96,7 @@ def _per_gpu(side: str, chosen: Chosen | None) -> tuple[str, str, str]:
 
 
 def _queue(inputs: PlacementInputs) -> str:
-    if inputs.prompt_cv:
+    if spread_of(inputs):
         return "exact in one stage; of several, simulated, as prompts that spread have no closed form there"
     if inputs.arrival_scv != 1:
         return "exact, gamma arrivals at the slowest stage"

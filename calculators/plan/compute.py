@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calculators.inputs import integer, number, part_of, same_as
+from calculators.lengths import histogram_remarks
 from calculators.outputs import output, readable, short
 from calculators.plan.candidates import candidates
 from calculators.plan.costs import costs_of, price_of
@@ -29,7 +30,7 @@ from calculators.scenario import (
     Output,
     OutputSpread,
     Prompt,
-    PromptSpread,
+    PromptLaw,
     ServiceLevels,
     Simulation,
     Traffic,
@@ -53,7 +54,7 @@ class PlanInputs(
     Burstiness,
     OutputSpread,
     Output,
-    PromptSpread,
+    PromptLaw,
     Prompt,
     Traffic,
 ):
@@ -188,7 +189,7 @@ def compute(inputs: PlanInputs) -> PlanResult:
         refused=refused,
         pipeline=stages_that_fit(demand.prefill) if verdict == "does_not_fit" else None,
         price_per_hour=demand.prices[0],
-        remarks=(*_remarks(inputs, demand, found), *_chip_remarks(inputs)),
+        remarks=(*_remarks(inputs, demand, found), *histogram_remarks(inputs), *_chip_remarks(inputs)),
     )
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import hardware_db
+from calculators.lengths import lengths_of, quantile_of, spread_of
 from calculators.plan.compute import PlanInputs, Recommendation
 from calculators.plan.deployments import Side
 from formulas.queueing.service import LognormalLengths
@@ -143,13 +144,14 @@ def _worker(inputs: PlanInputs, plan: Recommendation, name: str, side: Side, rol
 def _longest(inputs: PlanInputs) -> int:
     """Return the context that a request may have: of lengths that spread, one in a thousand of each is longer."""
     most = hardware_db.models()[inputs.model].max_context
-    prompt = _quantile(inputs.prompt_tokens, inputs.prompt_cv)
-    longest = inputs.cached_tokens + prompt + _quantile(inputs.output_tokens, inputs.output_cv)
+    prompt = inputs.prompt_tokens
+    if spread_of(inputs):
+        prompt = math.ceil(quantile_of(lengths_of(inputs), LONGEST_SHARE))
+    output = inputs.output_tokens
+    if inputs.output_cv:
+        output = math.ceil(LognormalLengths(float(output), inputs.output_cv).quantile(LONGEST_SHARE))
+    longest = inputs.cached_tokens + prompt + output
     return max(min(longest, most), inputs.cached_tokens + inputs.prompt_tokens + inputs.output_tokens)
-
-
-def _quantile(mean: int, cv: float) -> int:
-    return math.ceil(LognormalLengths(float(mean), cv).quantile(LONGEST_SHARE)) if cv else mean
 
 
 def _formats(inputs: PlanInputs, engine: str) -> str:

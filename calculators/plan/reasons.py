@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import hardware_db
 from calculators.decode_step import step_of
 from calculators.inputs import part_of
+from calculators.lengths import spread_of
 from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import counted, output, short
 from calculators.plan.deployments import Deployment
@@ -148,7 +149,7 @@ def _tail(case: Compared) -> Reason | None:
 
 
 def _lengths(case: Compared) -> Reason:
-    prompts, outputs = case.inputs.prompt_cv, case.inputs.output_cv
+    prompts, outputs = spread_of(case.inputs), case.inputs.output_cv
     spread = max(prompts, outputs)
     return Reason(
         "mixed lengths", "neither" if spread < 1 else "for", spread, "coefficient of variation",

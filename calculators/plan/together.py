@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from calculators.fleet import fewest_servers, instances_for
+from calculators.lengths import spread_of
 from calculators.plan.deployments import Demand, Deployment, Refused, Side
 from calculators.scenario import ServiceLevels
 from calculators.systems import ChunkedPrefill, PrefillFirst, ServingInputs, System, best_chunks
@@ -61,7 +62,7 @@ def _slowest(inputs: ServingInputs, targets: ServiceLevels) -> str:
     prefill_ms, step_ms = 1e3 * float(system.prefill_law.quantile(targets.attainment)), system.pool.alone_ms
     prompt = (
         f"{100 * targets.attainment:g} % of the prompts alone take up to"
-        if inputs.prompt_cv
+        if spread_of(inputs)
         else "a prompt alone takes"
     )
     late = [

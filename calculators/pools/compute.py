@@ -10,6 +10,7 @@ from typing import Any
 
 from calculators.fleet import instances_for
 from calculators.inputs import part_of
+from calculators.lengths import histogram_remarks
 from calculators.outputs import output, readable
 from calculators.pools.goodputs import Goodputs, decode_side, goodputs_of, prefill_side
 from calculators.pools.inputs import PoolsInputs
@@ -176,6 +177,7 @@ def _remarks(inputs: PoolsInputs, found: Goodputs, counts: dict[str, int] | None
     if counts is not None and inputs.spare and min(counts.values()) <= inputs.spare:
         said.append(f"All instances of one kind are spares: with {inputs.spare} of each kept free, nothing is served.")
     if inputs.prefill_goodput is None and inputs.decode_goodput is None:
+        said += histogram_remarks(inputs)
         said += hardware_remarks(part_of(Instance, inputs), inputs.prompt_tokens + inputs.output_tokens)
     return tuple(said)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from calculators.lengths import spread_of
 from calculators.outputs import counted, short
 from calculators.pools.check import PoolsCheck
 from calculators.pools.compute import PoolsResult
@@ -69,7 +70,7 @@ def metrics(inputs: PoolsInputs, result: PoolsResult) -> list[tuple[str, str, st
 
 def _queue(inputs: PoolsInputs) -> str:
     """Return the kind of queue that prompts make, in Kendall's notation."""
-    return f"{'M' if inputs.arrival_scv == 1 else 'G'}/{'G' if inputs.prompt_cv else 'D'}/1"
+    return f"{'M' if inputs.arrival_scv == 1 else 'G'}/{'G' if spread_of(inputs) else 'D'}/1"
 
 
 def basis(inputs: PoolsInputs, result: PoolsResult) -> str:

@@ -14,11 +14,12 @@ from scipy.optimize import brentq
 
 from calculators.decode_pool import Pool, PoolInputs, pool_of
 from calculators.inputs import InputError, InputsError, part_of
-from calculators.scenario import Burstiness, KvLink, PromptSpread, ServiceLevels
+from calculators.lengths import lengths_of, spread_of
+from calculators.scenario import Burstiness, KvLink, PromptLaw, ServiceLevels
 from calculators.service_time import PrefillInputs, prefill_times_ms
 from formulas.closed_form import DomainError
 from formulas.queueing.bursts.gamma_prompts import LEAST_SHAPE, MOST_SHAPE
-from formulas.queueing.service import LognormalLengths, ServiceLaw, equal_service, service_law
+from formulas.queueing.service import ServiceLaw, equal_service, service_law
 
 Array = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ LOWEST = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServingInputs(KvLink, Burstiness, PromptSpread, PoolInputs):
+class ServingInputs(KvLink, Burstiness, PromptLaw, PoolInputs):
     """What the three ways to serve depend on, beside the rate and the targets."""
 
 
@@ -156,17 +157,21 @@ def split_of(inputs: Burstiness, instances: int) -> int:
     return instances if inputs.arrival_scv != 1 else 1
 
 
+@dataclass(frozen=True, kw_only=True)
+class PromptTimeInputs(PromptLaw, PrefillInputs):
+    """What the times of all prompts depend on."""
+
+
 def prefill_law_of(inputs: ServingInputs) -> ServiceLaw:
-    """Return the distribution of the time of a prompt [s]: log-normal lengths, each by the step-time model."""
-    return _prefill_law(part_of(PrefillInputs, inputs, service_ms=None), inputs.prompt_cv)
+    """Return the distribution of the time of a prompt [s]: the step-time model, applied to each length."""
+    return _prefill_law(part_of(PromptTimeInputs, inputs, service_ms=None))
 
 
 @lru_cache(maxsize=256)
-def _prefill_law(inputs: PrefillInputs, cv: float) -> ServiceLaw:
-    if not cv:
+def _prefill_law(inputs: PromptTimeInputs) -> ServiceLaw:
+    if not spread_of(inputs):
         return equal_service(1e-3 * float(prefill_times_ms(inputs, inputs.prompt_tokens)))
-    lengths = LognormalLengths(float(inputs.prompt_tokens), cv)
-    return service_law(lengths, lambda length: 1e-3 * prefill_times_ms(inputs, length))
+    return service_law(lengths_of(inputs), lambda length: 1e-3 * prefill_times_ms(inputs, length))
 
 
 @lru_cache(maxsize=4096)

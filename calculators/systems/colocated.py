@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.clock import ServingClock, clock_of
+from calculators.lengths import spread_of
 from calculators.scenario import ServiceLevels
 from calculators.systems.base import Latency, System
 from formulas import interference as forms
@@ -143,7 +144,7 @@ class ChunkedPrefill(System):
     @property
     def _typical_prompt(self) -> int:
         """Tokens of the prompt that a prompt token is in: more than the mean where they spread."""
-        return round(self.inputs.prompt_tokens * (1 + self.inputs.prompt_cv**2))
+        return round(self.inputs.prompt_tokens * (1 + spread_of(self.inputs) ** 2))
 
     def latency(self, rate: float) -> ColocatedLatency:
         """Return the times at a rate [requests/s]."""
@@ -155,7 +156,7 @@ class ChunkedPrefill(System):
             self.pool.steps,
             self._mixed,
             self.budget,
-            prompts=forms.Unevenness(self.arrival_scv(), self.inputs.prompt_cv**2),
+            prompts=forms.Unevenness(self.arrival_scv(), spread_of(self.inputs) ** 2),
             lengths_cv2=self.pool.lengths_cv2,
         )
         return _within_memory(self, law)

@@ -97,7 +97,16 @@ def batch_times_ms(inputs: TtftInputs, most: int) -> tuple[float, ...]:
 def batches_of(inputs: TtftInputs, most: int) -> Queue:
     """Return one instance that takes up to so many prompts at a time."""
     return queue_of(
-        replace(inputs, servers=1, prompt_cv=0.0, arrivals="gamma", arrival_scv=1.0, order="fcfs", batch_size=most)
+        replace(
+            inputs,
+            servers=1,
+            prompt_cv=0.0,
+            prompt_histogram="",
+            arrivals="gamma",
+            arrival_scv=1.0,
+            order="fcfs",
+            batch_size=most,
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calculators.lengths import spread_of
 from calculators.outputs import readable, short
 from calculators.ttft.batching import Batching
 from calculators.ttft.bursts import Arrivals, BurstOnIdle, at_random
@@ -68,7 +69,7 @@ def _drained(inputs: TtftInputs, found: BurstOnIdle) -> str:
 
 
 def _assumed(inputs: TtftInputs) -> str:
-    parts = ["prompts of the mean service time"] if inputs.prompt_cv else []
+    parts = ["prompts of the mean service time"] if spread_of(inputs) else []
     parts += ["one at a time on an instance"] if inputs.batch_size > 1 else []
     return f"Computed for {' and '.join(parts)}." if parts else ""
 

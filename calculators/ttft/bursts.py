@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.inputs import InputsError
+from calculators.lengths import spread_of
 from calculators.outputs import output
 from calculators.ttft.arrivals import TYPICAL_SCV, BurstyArrivals, in_words
 from calculators.ttft.inputs import TtftInputs, level_of
@@ -64,7 +65,14 @@ def at_the_same_load(inputs: TtftInputs) -> list[Arrivals]:
 
 def _plain(inputs: TtftInputs) -> TtftInputs:
     return replace(
-        inputs, prompt_cv=0.0, arrivals="gamma", arrival_scv=1.0, batch_size=1, order="fcfs", routing="random"
+        inputs,
+        prompt_cv=0.0,
+        prompt_histogram="",
+        arrivals="gamma",
+        arrival_scv=1.0,
+        batch_size=1,
+        order="fcfs",
+        routing="random",
     )
 
 
@@ -113,7 +121,7 @@ def burst_on_idle(inputs: TtftInputs) -> BurstOnIdle:
 
 def service_ms_of(inputs: TtftInputs) -> float:
     """Return the mean service time of a prompt alone on an instance [ms]."""
-    return queue_of(_plain(inputs)).service_ms if not inputs.prompt_cv else 1e3 * law_of(inputs).mean
+    return queue_of(_plain(inputs)).service_ms if not spread_of(inputs) else 1e3 * law_of(inputs).mean
 
 
 def at_random(inputs: TtftInputs) -> bool:

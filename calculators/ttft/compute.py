@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from calculators.fleet import ROUNDING, fewest_servers, instances_for, within
 from calculators.inputs import InputsError
+from calculators.lengths import histogram_remarks, spread_of
 from calculators.outputs import apart, output, readable
 from calculators.scenario import FirstTokenTarget
 from calculators.service_time import PrefillTime, StepBreakdown, prefill_time
@@ -117,7 +118,14 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
         reasons=_reasons(inputs, queue, utilization, verdict),
         remarks=tuple(
             filter(
-                None, (service.misfit, *service.remarks, _unused(inputs), _not_looked_for(queue, instances, verdict))
+                None,
+                (
+                    service.misfit,
+                    *service.remarks,
+                    *histogram_remarks(inputs),
+                    _unused(inputs),
+                    _not_looked_for(queue, instances, verdict),
+                ),
             )
         ),
     )
@@ -268,7 +276,7 @@ def _reasons(inputs: TtftInputs, queue: Queue, utilization: float, verdict: str)
         )
     if verdict == "too_slow_unloaded":
         unloaded = queue.unloaded_ms(level_of(inputs))
-        what = "one prompt takes" if not inputs.prompt_cv else f"the {statistic(inputs)} without any wait is"
+        what = "one prompt takes" if not spread_of(inputs) else f"the {statistic(inputs)} without any wait is"
         found.append(
             f"Too slow even unloaded: {what} {apart(unloaded, inputs.ttft_slo_ms)} ms and the target is "
             f"{readable(inputs.ttft_slo_ms)} ms. More instances cannot help; a shorter prompt, more tensor parallelism or a "

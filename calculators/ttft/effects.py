@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from calculators import lengths
 from calculators.fleet import fewest_servers
 from calculators.inputs import InputsError, declared
+from calculators.lengths import WIDEST_UNIFORM
 from calculators.outputs import output
 from calculators.ttft.arrivals import TYPICAL_SCV, in_words
 from calculators.ttft.compute import error_of, keeps_target
 from calculators.ttft.inputs import TtftInputs, level_of
-from calculators.ttft.lengths import WIDEST_UNIFORM
 from calculators.ttft.methods import queue_of
 from calculators.ttft.simulated import Simulated
 from calculators.ttft.traffic import RealTraffic
@@ -82,30 +83,31 @@ def _is_simulated(inputs: TtftInputs) -> bool:
 def _cases(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
     plain: dict[str, Any] = {
         "prompt_cv": 0.0,
+        "prompt_histogram": "",
         "arrivals": "gamma",
         "arrival_scv": 1.0,
         "routing": "random",
         "order": "fcfs",
         "batch_size": 1,
     }
-    spread = inputs.prompt_cv or (min(SPREAD, WIDEST_UNIFORM) if inputs.prompt_distribution == "uniform" else SPREAD)
+    spread = _spread(inputs)
     what, bursty = _bursty(inputs)
     router = inputs.routing if inputs.routing != "random" else ROUTER
     yield "plain: equal prompts, Poisson arrivals", replace(inputs, **plain)
-    switched: dict[str, Any] = bursty | {"prompt_cv": spread}
+    switched: dict[str, Any] = bursty | spread
     yield (
-        f"spread alone: {inputs.prompt_distribution} lengths, cv {spread:g}",
-        replace(inputs, **plain | {"prompt_cv": spread}),
+        f"spread alone: {lengths.in_words(replace(inputs, **spread))}",
+        replace(inputs, **plain | spread),
     )
     bursts = replace(inputs, **plain | bursty)
     yield f"{what} alone: {in_words(bursts)}", bursts
     if inputs.servers > 1:
         switched["routing"] = router
         yield f"router alone: {ROUTERS[router]}", replace(inputs, **plain | {"routing": router})
-        yield f"spread behind {ROUTERS[router]}", replace(inputs, **plain | {"routing": router, "prompt_cv": spread})
+        yield f"spread behind {ROUTERS[router]}", replace(inputs, **plain | spread | {"routing": router})
         yield f"{what} behind {ROUTERS[router]}", replace(bursts, routing=router)
     if inputs.order != "fcfs":
-        yield f"spread, order {inputs.order}", replace(inputs, **plain | {"prompt_cv": spread, "order": inputs.order})
+        yield f"spread, order {inputs.order}", replace(inputs, **plain | spread | {"order": inputs.order})
     if inputs.batch_size > 1:
         yield f"batches of {inputs.batch_size} alone", replace(inputs, **plain | {"batch_size": inputs.batch_size})
     router_too = f", {ROUTERS[router]}" if inputs.servers > 1 else ""
@@ -114,6 +116,14 @@ def _cases(inputs: TtftInputs) -> Iterator[tuple[str, TtftInputs]]:
     own |= {} if inputs.arrivals == "gamma" else {"arrival_scv": 1.0}
     if own not in (plain, plain | switched):
         yield "as set in the sidebar", inputs
+
+
+def _spread(inputs: TtftInputs) -> dict[str, Any]:
+    """Return what switches the spread on: as it is, or at a typical value."""
+    if inputs.prompt_histogram:
+        return {"prompt_histogram": inputs.prompt_histogram}
+    typical = min(SPREAD, WIDEST_UNIFORM) if inputs.prompt_distribution == "uniform" else SPREAD
+    return {"prompt_cv": inputs.prompt_cv or typical}
 
 
 def _bursty(inputs: TtftInputs) -> tuple[str, dict[str, Any]]:

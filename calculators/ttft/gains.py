@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calculators.lengths import spread_of
 from calculators.outputs import output
 from calculators.ttft.arrivals import gaps_of
 from calculators.ttft.inputs import TtftInputs
@@ -39,7 +40,7 @@ class Gain:
 
 def gains(inputs: TtftInputs) -> tuple[Gain, ...]:
     """Return mean TTFT [ms] by length in each order, at one instance with its share of the requests; nothing for equal prompts."""
-    if not inputs.prompt_cv:
+    if not spread_of(inputs):
         return ()
     law, one = law_of(inputs), replace(inputs, order="fcfs")
     generator = np.random.default_rng(inputs.seed)

@@ -8,57 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from calculators.inputs import InputError, InputsError, part_of
+from calculators.inputs import part_of
+from calculators.lengths import lengths_of, spread_of
 from calculators.service_time import PrefillInputs, prefill_time, prefill_times_ms
 from calculators.ttft.traffic import RealTraffic
-from formulas.queueing.service import (
-    GammaLengths,
-    ListedLengths,
-    LognormalLengths,
-    ServiceLaw,
-    UniformLengths,
-    equal_service,
-    service_law,
-)
-from formulas.queueing.service.lengths import Lengths
-
-WIDEST_UNIFORM = 0.577
-"""Coefficient of variation of lengths between nothing and twice the mean: 1/sqrt(3), rounded down."""
+from formulas.queueing.service import ServiceLaw, equal_service, service_law
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadInputs(RealTraffic, PrefillInputs):
     """What the service times of all prompts depend on."""
-
-
-def lengths_of(distribution: str, mean: float, cv: float) -> Lengths:
-    """Return the distribution of prompt lengths.
-
-    Raises
-    ------
-    InputsError
-        If lengths that may not be negative cannot have that spread.
-
-    Examples
-    --------
-    >>> lengths_of("two_point", 100.0, 1.0)
-    ListedLengths(lengths=array([ 50., 300.]), shares=array([0.8, 0.2]))
-    """
-    match distribution:
-        case "gamma":
-            return GammaLengths(mean, cv)
-        case "uniform":
-            if cv > WIDEST_UNIFORM:
-                sentence = (
-                    f"uniform lengths cannot be spread more than {WIDEST_UNIFORM}, or the shortest would be below nothing; "
-                    "lower it, or choose another prompt_distribution"
-                )
-                raise InputsError([InputError("prompt_cv", cv, sentence)])
-            return UniformLengths(mean * (1 - 3**0.5 * cv), mean * (1 + 3**0.5 * cv))
-        case "two_point":
-            long = 1 / (1 + 4 * cv**2)  # its share, with which the short ones have half the mean
-            return ListedLengths([mean / 2, mean * (1 + 2 * cv**2)], [1 - long, long])
-    return LognormalLengths(mean, cv)
 
 
 def law_of(inputs: Any) -> ServiceLaw:
@@ -69,17 +28,26 @@ def law_of(inputs: Any) -> ServiceLaw:
     InputsError
         As for :func:`~calculators.service_time.prefill_time`, and where the spread is too large for the distribution.
     """
-    kept = {"servers": 1, "routing": "random", "arrival_scv": 1.0, "batch_size": 1, "order": "fcfs", "trace": None}
-    if not inputs.prompt_cv:
+    kept: dict[str, Any] = {
+        "servers": 1,
+        "routing": "random",
+        "arrival_scv": 1.0,
+        "batch_size": 1,
+        "order": "fcfs",
+        "trace": None,
+    }
+    if inputs.prompt_histogram:
+        kept["prompt_cv"] = 0.0
+    if not inputs.prompt_cv or inputs.prompt_histogram:
         kept["prompt_distribution"] = "lognormal"
     return _law(part_of(SpreadInputs, inputs, **kept))
 
 
 @lru_cache(maxsize=64)  # it depends on neither the rate nor the router
 def _law(inputs: SpreadInputs) -> ServiceLaw:
-    if not inputs.prompt_cv:
+    if not spread_of(inputs):
         return equal_service(prefill_time(inputs).service_ms / 1e3)
-    lengths = lengths_of(inputs.prompt_distribution, float(inputs.prompt_tokens), inputs.prompt_cv)
+    lengths = lengths_of(inputs)
     if inputs.service_ms is not None:
         each = inputs.service_ms / 1e3 / inputs.prompt_tokens
         return service_law(lengths, lambda length: each * np.asarray(length, float))

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from calculators.inputs import InputError, InputsError, defaults, part_of
+from calculators.lengths import spread_of
 from calculators.service_time import prefill_time
 from calculators.ttft.arrivals import MOST_CHANGES, OF_KIND, BurstyArrivals, changes_in, is_poisson
 from calculators.ttft.batched import Batched
@@ -55,14 +56,14 @@ def queue_of(inputs: Any) -> Queue:
 def _queue(inputs: SimulationInputs) -> Queue:
     if inputs.batch_size > 1:
         return _batched(inputs)
-    if inputs.order != "fcfs" and inputs.prompt_cv:  # equal prompts keep the order of their arrival
+    if inputs.order != "fcfs" and spread_of(inputs):  # equal prompts keep the order of their arrival
         return _ordered(inputs)
     by_arrivals = _poisson if is_poisson(inputs) else _gamma if inputs.arrivals == "gamma" else _bursty
     return by_arrivals(inputs) or Simulated(law_of(inputs), inputs.servers, _equal_ms(inputs), inputs=inputs)
 
 
 def _equal_ms(inputs: SimulationInputs) -> float:
-    return 0.0 if inputs.prompt_cv else prefill_time(inputs).service_ms
+    return 0.0 if spread_of(inputs) else prefill_time(inputs).service_ms
 
 
 def _at_random(inputs: SimulationInputs) -> bool:
@@ -81,7 +82,7 @@ def _poisson(inputs: SimulationInputs) -> Queue | None:
 
 
 def _bursty(inputs: SimulationInputs) -> Queue | None:
-    if inputs.prompt_cv or not _at_random(inputs):
+    if spread_of(inputs) or not _at_random(inputs):
         return None
     method = BatchD1 if inputs.arrivals == "batches" else SwitchingD1
     return method(law_of(inputs), inputs.servers, _equal_ms(inputs), arrivals=part_of(BurstyArrivals, inputs))
@@ -95,7 +96,9 @@ def _gamma(inputs: SimulationInputs) -> Queue | None:
     if equal_ms:
         computed = shape <= MOST_EVEN or shape == math.inf
         return GammaD1(law_of(inputs), inputs.servers, equal_ms, shape=shape) if computed else None
-    smooth = inputs.prompt_distribution in ("lognormal", "gamma")  # kinks of the others would be off by up to 1e-3
+    smooth = (
+        inputs.prompt_histogram or inputs.prompt_distribution != "two_point"
+    )  # its kinks would be off by up to 1e-3
     in_turn = alone or inputs.routing == "round_robin"
     if smooth and in_turn and LEAST_SHAPE <= shape <= MOST_SHAPE:
         return GammaG1(law_of(inputs), inputs.servers, shape=shape)
@@ -112,8 +115,11 @@ def _ordered(inputs: SimulationInputs) -> Queue:
 
 
 def _batched(inputs: SimulationInputs) -> Queue:
-    if inputs.prompt_cv:
-        _refuse(inputs, "batch_size", "batches are computed for equal prompts: set prompt_cv to 0, or batch_size to 1")
+    if spread_of(inputs):
+        sentence = (
+            "batches are computed for equal prompts: set prompt_cv to 0 and no prompt_histogram, or batch_size to 1"
+        )
+        _refuse(inputs, "batch_size", sentence)
     if inputs.service_ms is not None:
         sentence = (
             "a typed service time does not say what a batch takes: leave service_ms empty, or set batch_size to 1"

@@ -50,7 +50,7 @@ def _continuous_inputs(inputs: TtftInputs) -> list[tuple[str, Number, float]]:
         names = ["rate", "prompt_tokens", "compute_efficiency", "memory_efficiency", "step_overhead_ms"]
         names += ["allreduce_latency_us"] if inputs.tp > 1 else []
         values |= {name: getattr(assumed, name) for name in names[2:]}
-    names += ["prompt_cv"] if inputs.prompt_cv else []
+    names += ["prompt_cv"] if inputs.prompt_cv and not inputs.prompt_histogram else []
     names += ["arrival_scv"] if inputs.arrivals == "gamma" and inputs.arrival_scv != 1 else []
     known = declared(TtftInputs)
     return [(name, known[name], float(values[name])) for name in names if values[name]]  # type: ignore[arg-type,misc]

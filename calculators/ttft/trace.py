@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from calculators.fleet import ROUNDING
 from calculators.inputs import InputError, InputsError, declared
+from calculators.lengths import text_of
 from calculators.outputs import output
 from calculators.traces import Trace, TraceError, read_trace
 from formulas import traffic
@@ -33,6 +34,9 @@ class TraceSummary:
     prompt_cv: float = output("Spread of prompts", "", "Coefficient of variation")
     output_tokens: float = output("Mean output", "tokens")
     output_cv: float = output("Spread of outputs", "", "Coefficient of variation")
+    prompt_histogram: str = output(
+        "Histogram of prompts", "", "Upper edge of each bucket in tokens, and requests in it"
+    )
     arrival_scv: float = output("Burstiness of arrivals", "", "Squared coefficient of variation of the gaps")
 
 
@@ -57,6 +61,7 @@ def summarise(trace: Trace) -> TraceSummary:
         prompt_cv=prompts.cv,
         output_tokens=outputs.mean,
         output_cv=outputs.cv,
+        prompt_histogram=text_of(*traffic.histogram(trace.input_tokens)),
         arrival_scv=traffic.gap_cv2(trace.arrivals),
     )
 
@@ -100,12 +105,14 @@ def _summary(path: str, changed: int, size: int) -> TraceSummary:
     return summarise(_read(path, changed, size))
 
 
-def values_from(summary: TraceSummary) -> dict[str, float]:
+def values_from(summary: TraceSummary) -> dict[str, float | str]:
     """Return the inputs that a trace fills, by name, as the inputs take them: lengths in whole tokens."""
+    spread = summary.prompt_cv >= ROUNDING
     return {
         "rate": summary.rate,
         "prompt_tokens": max(round(summary.prompt_tokens), 1),
-        "prompt_cv": 0.0 if summary.prompt_cv < ROUNDING else summary.prompt_cv,
+        "prompt_cv": summary.prompt_cv if spread else 0.0,
+        "prompt_histogram": summary.prompt_histogram if spread else "",
         "arrival_scv": 0.0 if summary.arrival_scv < 1 / MOST_EVEN else summary.arrival_scv,  # as good as a steady beat
     }
 
@@ -126,6 +133,8 @@ def fill_from_trace(inputs: Any, given: frozenset[str]) -> Any:
     if inputs.trace is None:
         return inputs
     known, filled, errors = declared(type(inputs)), {}, []
+    if given & {"prompt_cv", "prompt_distribution"}:  # who says how they are spread does not want the trace's own
+        given |= {"prompt_histogram"}
     for name, value in values_from(summary_of(inputs.trace)).items():
         if name not in given:
             try:

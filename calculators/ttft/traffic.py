@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from calculators.inputs import choice, file_path, integer
-from calculators.scenario import Burstiness, PromptSpread
+from calculators.lengths import spread_of
+from calculators.scenario import Burstiness, PromptLaw
 from calculators.ttft.arrivals import is_poisson
 
 OWN_STREAM = ("random", "round_robin")
@@ -17,7 +18,7 @@ ONE_QUEUE = ("shared", "least_work")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RealTraffic(PromptSpread, Burstiness):
+class RealTraffic(PromptLaw, Burstiness):
     """What makes traffic harder than equal prompts at Poisson times on one instance."""
 
     servers: int = integer(
@@ -35,14 +36,6 @@ class RealTraffic(PromptSpread, Burstiness):
         default="random",
         help="How a prompt gets its instance: at random, in turn, the fewest prompts there, the least work left there, "
         "or one queue that all instances share. With one instance it makes no difference.",
-    )
-    prompt_distribution: str = choice(
-        "Distribution of prompt lengths",
-        options=("lognormal", "gamma", "uniform", "two_point"),
-        default="lognormal",
-        help="The law of the lengths where their spread is above 0; the prompt length is their mean. two_point: short "
-        "prompts of half the mean, and as many long ones, as long, as the spread needs. With a typed service time, "
-        "that is the mean and times are in proportion to lengths.",
     )
     batch_size: int = integer(
         "Prompts prefilled together",
@@ -72,4 +65,4 @@ class RealTraffic(PromptSpread, Burstiness):
 def is_plain(inputs: Any) -> bool:
     """Return whether it is the start of all: one queue, equal prompts, Poisson arrivals, first come first served."""
     alone = inputs.servers == 1 or inputs.routing == "random"
-    return alone and not inputs.prompt_cv and is_poisson(inputs) and inputs.batch_size == 1
+    return alone and not spread_of(inputs) and is_poisson(inputs) and inputs.batch_size == 1

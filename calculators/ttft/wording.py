@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hardware_db
-from calculators import checks
+from calculators import checks, lengths
 from calculators.machine import assumptions_of
 from calculators.outputs import apart, counted, readable, short
 from calculators.ttft.arrivals import in_words
@@ -105,7 +105,7 @@ def _fleet(inputs: TtftInputs, result: TtftResult) -> str:
 def metrics(inputs: TtftInputs, result: TtftResult) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the four numbers under the sentence."""
     name = statistic(inputs)
-    alone = f"{readable(result.service_ms)} ms{' on average' if inputs.prompt_cv else ''}"
+    alone = f"{readable(result.service_ms)} ms{' on average' if lengths.spread_of(inputs) else ''}"
     several = inputs.tp > 1 and inputs.service_ms is None and result.instances is not None
     return [
         (
@@ -146,15 +146,14 @@ def _model(inputs: TtftInputs, result: TtftResult) -> str:
         return "M/D/1: Poisson arrivals, equal prompts, one at a time, first come first served. "
     error = "" if result.approximation_error is None else f" {result.approximation_error}"
     spread = ""
-    if inputs.prompt_cv and inputs.service_ms is None:
+    if lengths.spread_of(inputs) and inputs.service_ms is None:
         spread = f" The service times have a coefficient of variation of {readable(law_of(inputs).scv ** 0.5, 3)}."
     return f"{traffic_of(inputs)}. {result.method}{error}{spread} "
 
 
 def traffic_of(inputs: TtftInputs) -> str:
     """Return the traffic in a few words."""
-    lengths = f"{inputs.prompt_distribution} prompts, cv {inputs.prompt_cv:g}" if inputs.prompt_cv else "equal prompts"
-    parts = [in_words(inputs), lengths]
+    parts = [in_words(inputs), lengths.in_words(inputs)]
     parts += [f"{inputs.servers} instances, {ROUTERS[inputs.routing]}"] if inputs.servers > 1 else []
     parts += [f"order {inputs.order}"] if inputs.order != "fcfs" else []
     parts += [f"up to {inputs.batch_size} prefilled together"] if inputs.batch_size > 1 else []

@@ -15,12 +15,13 @@ from formulas.traffic.lengths import (
     LognormalFit,
     correlation,
     fit_lognormal,
+    histogram,
     length_statistics,
     rank_correlation,
 )
 
 __all__ = [
     "Dispersion", "Fit", "LengthStatistics", "LognormalFit", "RateOverTime", "autocorrelation", "correlation",
-    "fit_lognormal", "gap_cv2", "index_of_dispersion", "length_statistics", "mean_rate", "rank_correlation",
+    "fit_lognormal", "gap_cv2", "histogram", "index_of_dispersion", "length_statistics", "mean_rate", "rank_correlation",
     "rate_over_time",
 ]  # fmt: skip

@@ -66,6 +66,42 @@ class LognormalFit:
         return sqrt(log(1.0 + self.cv**2))
 
 
+BUCKET_LEVELS = (
+    0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 1.0,
+)  # fmt: skip
+"""Shares of the requests at which the buckets of a histogram end: finer where lengths are long."""
+
+
+def histogram(lengths: Any) -> tuple[Array, Array]:
+    """Return a histogram of lengths: buckets that end at their quantiles, the last so that its mean is kept.
+
+    Parameters
+    ----------
+    lengths
+        At least one, all above zero [].
+
+    Returns
+    -------
+    tuple of ndarray
+        Edges, ascending from zero, one more than there are buckets; requests in each, the upper edge among them [].
+
+    Examples
+    --------
+    >>> histogram([10, 20, 20, 30])
+    (array([ 0.,  9., 10., 20., 40.]), array([0, 1, 2, 1]))
+    """
+    values = np.sort(np.asarray(lengths, dtype=float))
+    if not len(values) or values[0] <= 0:
+        raise DomainError("A histogram needs a length above zero.")
+    ends = np.unique(np.quantile(values, BUCKET_LEVELS, method="inverted_cdf"))
+    below = max(values[0] - 1, 0.0)  # nothing is shorter than the shortest
+    edges = np.unique(np.concatenate([[0.0, below], ends]))
+    counts = np.diff(np.searchsorted(values, edges, side="right"))
+    last = values[-counts[-1] :].mean()
+    edges[-1] = max(2 * last - edges[-2], last)  # where the longest are few and far, their mean counts
+    return edges, counts
+
+
 def length_statistics(lengths: Any, levels: tuple[float, ...] = LEVELS) -> LengthStatistics:
     """Return mean, spread and quantiles of lengths.
 

@@ -8,10 +8,10 @@ from formulas.montecarlo.serving.deployments import KvLink, simulate, simulate_d
 from formulas.montecarlo.serving.goodput import Targets, simulated_goodput
 from formulas.montecarlo.serving.instance import InstanceSettings, InstanceTotals, Kind
 from formulas.montecarlo.serving.served import Served
-from formulas.montecarlo.serving.workload import Lengths, Workload, gamma_workload, poisson_workload
+from formulas.montecarlo.serving.workload import DrawnLengths, Lengths, Workload, gamma_workload, poisson_workload
 
 __all__ = [
-    "AffineStep", "Clock", "InstanceSettings", "InstanceTotals", "Kind", "KvLink", "LargestOf", "Lengths", "Run",
+    "AffineStep", "Clock", "DrawnLengths", "InstanceSettings", "InstanceTotals", "Kind", "KvLink", "LargestOf", "Lengths", "Run",
     "Served", "StepTime", "Targets", "Workload", "gamma_workload", "poisson_workload", "simulate", "simulate_disaggregated",
     "simulated_goodput",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,13 @@ class Workload:
         return Workload(self.arrivals[index], self.prompt_tokens[index], self.output_tokens[index])
 
 
+class LengthLaw(Protocol):
+    """Lengths that can be drawn."""
+
+    def draw(self, requests: int, generator: np.random.Generator) -> Whole:
+        """Draw lengths."""
+
+
 @dataclass(frozen=True)
 class Lengths:
     """Lengths of prompts or outputs: log-normal, rounded to tokens; all equal at zero spread.
@@ -88,7 +95,35 @@ class Lengths:
         return np.clip(lengths, 1, self.longest).astype(np.int64)
 
 
-def poisson_workload(rate: float, requests: int, prompts: Lengths, outputs: Lengths, seed: int) -> Workload:
+@dataclass(frozen=True)
+class DrawnLengths:
+    """Lengths of any distribution, rounded to tokens.
+
+    Parameters
+    ----------
+    law
+        The distribution.
+    longest
+        Longer ones are cut to this [].
+    """
+
+    law: Any
+    longest: int | None = None
+
+    def draw(self, requests: int, generator: np.random.Generator) -> Whole:
+        """Draw lengths.
+
+        Examples
+        --------
+        >>> from formulas.queueing.service import ListedLengths
+        >>> DrawnLengths(ListedLengths([8.0, 90.0])).draw(5, np.random.default_rng(1))
+        array([90, 90,  8, 90,  8])
+        """
+        lengths = np.clip(np.rint(self.law.draw(requests, generator)), 1, self.longest)
+        return np.asarray(lengths, dtype=np.int64)
+
+
+def poisson_workload(rate: float, requests: int, prompts: LengthLaw, outputs: LengthLaw, seed: int) -> Workload:
     """Return requests that arrive as a Poisson process; the arguments are those of :func:`gamma_workload`.
 
     Examples
@@ -100,7 +135,7 @@ def poisson_workload(rate: float, requests: int, prompts: Lengths, outputs: Leng
 
 
 def gamma_workload(
-    rate: float, requests: int, prompts: Lengths, outputs: Lengths, seed: int, arrival_scv: float = 1.0
+    rate: float, requests: int, prompts: LengthLaw, outputs: LengthLaw, seed: int, arrival_scv: float = 1.0
 ) -> Workload:
     """Return requests whose gaps are gamma distributed.
 
