@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.clock import clock_of
-from calculators.inputs import InputsError, declared
+from calculators.inputs import InputsError, Number, declared
 from calculators.outputs import output
 from calculators.service_time import prefill_times_ms
 from calculators.traces import Trace
@@ -90,8 +90,11 @@ def _clock(inputs: TtftInputs, workload: Workload) -> Any:
 def _formula(inputs: TtftInputs, trace: Trace) -> tuple[dict[str, float], str]:
     """Return the answer for the trace's rate, mean length, spread and burstiness, by name, and its method."""
     known, values = declared(TtftInputs), values_from(summarise(trace))
-    wide: Any = {name: min(max(value, known[name].low), known[name].high) for name, value in values.items()}  # type: ignore[attr-defined]
-    scenario = replace(inputs, arrivals="gamma", **wide)
+    within: dict[str, Any] = {
+        name: min(max(value, limits.low), limits.high) if isinstance(limits := known[name], Number) else value
+        for name, value in values.items()
+    }
+    scenario = replace(inputs, arrivals="gamma", **within)
     try:
         queue = queue_of(scenario)
     except InputsError as refused:

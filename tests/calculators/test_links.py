@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calculators import links
-from calculators.inputs import Choice, Integer, Number, as_dict, build, declared
+from calculators.inputs import Choice, Integer, Number, Text, as_dict, build, declared
 from calculators.scenario import Scenario
 
 KNOWN = declared(Scenario)
@@ -19,6 +19,8 @@ def values(declaration):
             some = st.integers(int(declaration.low), int(declaration.high))
         case Number():
             some = st.floats(declaration.low, declaration.high)
+        case Text():
+            some = st.text("0123456789:, x", max_size=40).map(lambda text: text.strip())
         case Choice():
             some = st.sampled_from(declaration.options)
     return some | st.none() if declaration.empty else some

@@ -71,7 +71,11 @@ def test_the_figure_carries_titles_with_units_the_target_and_the_point(open_page
 @pytest.mark.parametrize("room", catalog.ROOMS, ids=lambda room: room.name)
 def test_the_shared_inputs_of_a_page_and_no_others_have_a_widget_with_its_help(open_page, room):
     app = open_page(room.name)
-    widgets = {each.key: each for each in (*app.sidebar.number_input, *app.sidebar.selectbox) if each.key}
+    widgets = {
+        each.key: each
+        for each in (*app.sidebar.number_input, *app.sidebar.selectbox, *app.sidebar.text_input)
+        if each.key
+    }
     used = {name: each for name, each in declared(Scenario).items() if name in declared(room.inputs)}
     assert widgets.keys() & declared(Scenario).keys() == used.keys()
     for name, declaration in used.items():
