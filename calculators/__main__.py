@@ -232,7 +232,7 @@ def _section(title: str, figures: Mapping[str, Any] | Sequence[Any]) -> str:
     """Return nested figures under a title: one a line, or a line for each row of a table."""
     if isinstance(figures, Mapping):
         lines = [
-            _section(name, each) if _is_table(each) else f"{name}: {_cell(each)}" for name, each in figures.items()
+            _section(name, each) if _holds_table(each) else f"{name}: {_cell(each)}" for name, each in figures.items()
         ]
     else:
         lines = _table(figures).split("\n")
@@ -250,6 +250,10 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _is_table(value: object) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _holds_table(value: object) -> bool:
+    return _is_table(value) or (isinstance(value, dict) and any(map(_is_table, value.values())))
 
 
 def _cell(value: object) -> str:

@@ -50,6 +50,10 @@ MOST_SERVERS = 256
 """Instances of a pool up to which it is looked for how many are needed."""
 
 
+MOST_INSTANCES = 2**24
+"""The same where a single formula answers for any number."""
+
+
 def fewest_servers(keeps: Callable[[int], bool], stable: int, most: int = MOST_SERVERS) -> int | None:
     """Return the fewest instances, of those from `stable` on, that keep a target; ``None`` if more than `most` are needed.
 

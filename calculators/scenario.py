@@ -129,6 +129,19 @@ class Burstiness:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Routing:
+    """How requests are spread over instances."""
+
+    routing: str = choice(
+        "Router",
+        options=("random", "round_robin", "shortest_queue", "least_work", "shared"),
+        default="random",
+        help="How a request gets its instance: at random, in turn, the fewest requests there, the least work left there, "
+        "or one queue that all instances share. With one instance it makes no difference.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Output:
     """What there is to decode."""
 
@@ -508,7 +521,7 @@ class Simulation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload(Burstiness, OutputSpread, Output, PromptLaw, Prompt, Traffic):
+class Workload(Routing, Burstiness, OutputSpread, Output, PromptLaw, Prompt, Traffic):
     """What the requests are."""
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,9 @@ from calculators.clock import ServingClock, clock_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import TransferInputs, context_of, link_values, route_of
 from calculators.lengths import lengths_of
+from calculators.routers import OWN_STREAM
 from formulas.kv_cache import LINK_TIME
+from formulas.montecarlo.routers import Router, simulate_routed
 from formulas.montecarlo.serving import (
     DrawnLengths,
     InstanceSettings,
@@ -23,6 +26,8 @@ from formulas.montecarlo.serving import (
     simulate,
 )
 
+Progress = Callable[[float], None]
+Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 LONGEST = 32
@@ -67,33 +72,59 @@ def link_of(inputs: Any, pairs: int = 1) -> KvLink:
     return KvLink(moved / inputs.prompt_tokens, pairs * moved / alone_s, late_s)
 
 
-def apart_at_random(
+def apart_behind(
+    routing: str,
     workload: Workload,
-    prefill: InstanceSettings,
-    decode: InstanceSettings,
+    sides: tuple[InstanceSettings, InstanceSettings],
     instances: tuple[int, int],
-    link: KvLink,
+    link: KvLink | None,
     seed: int,
+    progress: Progress | None = None,
 ) -> Served:
-    """Simulate prefill and decode instances where each request goes to any of either kind."""
-    generator = np.random.default_rng([seed, *instances])
-    first = np.empty(len(workload))
-    for part in _parts(generator, len(workload), instances[0]):
-        first[part] = simulate(workload.only(part), prefill).first_tokens
+    """Simulate prefill and decode instances behind a router."""
+    first = first_tokens_behind(routing, workload, sides[0], instances[0], seed)
     completions = first.copy()
     handed = np.flatnonzero(workload.output_tokens > 1)
     handed = handed[np.argsort(first[handed], kind="stable")]
-    there = Workload(
-        link.delivered(first[handed], workload.prompt_tokens[handed]),
-        workload.prompt_tokens[handed],
-        workload.output_tokens[handed],
-    )
-    for part in _parts(generator, len(handed), instances[1]):
-        completions[handed[part]] = simulate(there.only(part), decode).completions
+    prompts, outputs = workload.prompt_tokens[handed], workload.output_tokens[handed]
+    ready = first[handed] if link is None else link.delivered(first[handed], prompts)
+    there = Workload(ready, prompts, outputs)
+    completions[handed] = completions_behind(routing, there, sides[1], instances[1], seed, progress)
     return Served(workload.arrivals, first, completions, workload.prompt_tokens, workload.output_tokens, ())
 
 
-def _parts(generator: np.random.Generator, requests: int, instances: int) -> list[Places]:
-    """Return the places of the requests that each instance serves."""
-    chosen = generator.integers(instances, size=requests)
+def first_tokens_behind(
+    routing: str, workload: Workload, settings: InstanceSettings, instances: int, seed: int
+) -> Array:
+    """Return when the first token of each request is out [s], of prefill instances behind a router."""
+    times = np.array([settings.step_time(tokens, 0, 0, 0) for tokens in workload.prompt_tokens.tolist()])
+    waits = simulate_routed(cast("Router", routing), workload.arrivals, times, instances, seed)
+    return np.asarray(workload.arrivals + waits + times)
+
+
+def completions_behind(
+    routing: str,
+    workload: Workload,
+    settings: InstanceSettings,
+    instances: int,
+    seed: int,
+    progress: Progress | None = None,
+) -> Array:
+    """Return when the last token of each request is out [s], of decode instances that each comes to with its first.
+
+    They have no queue to share: behind a router that looks at the instances, a request goes to the one with the fewest.
+    """
+    if routing not in OWN_STREAM:
+        return simulate(workload, settings, instances, progress=progress).completions
+    completions = np.empty(len(workload))
+    for part in _parts(routing, len(workload), instances, seed):
+        completions[part] = simulate(workload.only(part), settings).completions
+    return completions
+
+
+def _parts(routing: str, requests: int, instances: int, seed: int) -> list[Places]:
+    """Return the places of the requests that each instance serves: any of them, or in turn."""
+    chosen = np.arange(requests) % instances
+    if routing == "random":
+        chosen = np.random.default_rng([seed, instances]).integers(instances, size=requests)
     return [part for each in range(instances) if (part := np.flatnonzero(chosen == each)).size]

@@ -14,7 +14,7 @@ from calculators.compare.figures import NAMES
 from calculators.compare.inputs import CompareInputs, effective
 from calculators.compare.search import Fleet
 from calculators.outputs import output
-from calculators.simulation import apart_at_random, clock_for, link_of, workload_of
+from calculators.simulation import apart_behind, clock_for, link_of, workload_of
 from calculators.systems import ChunkedPrefill, Disaggregated
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import (
@@ -140,7 +140,7 @@ class Bench:
                 link = link_of(self.inputs, min(counts))
                 if self.routed:
                     return simulate_disaggregated(workload, *sides, counts, link)
-                return apart_at_random(workload, *sides, counts, link, self.inputs.seed)
+                return apart_behind("random", workload, sides, counts, link, self.inputs.seed)
             case ChunkedPrefill() as system:
                 settings = InstanceSettings("chunked", clock, chunk_tokens=system.budget)
             case _:

@@ -19,6 +19,7 @@ from calculators.scenario import (
     OutputSpread,
     Prompt,
     PromptLaw,
+    Routing,
     ServiceLevels,
     Simulation,
 )
@@ -109,8 +110,8 @@ class SearchInputs(
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacementInputs(Simulation, SearchInputs, TargetRate):
-    """The search, and the rate that is to be served."""
+class PlacementInputs(Simulation, Routing, SearchInputs, TargetRate):
+    """The search, the rate that is to be served, and how requests are spread over instances."""
 
 
 def kv_route(inputs: SearchInputs) -> Route:

@@ -14,10 +14,17 @@ from calculators.inputs import part_of
 from calculators.lengths import histogram_remarks
 from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import counted, output, readable, short
-from calculators.placement.candidates import SIDES, Candidate, Shape, Side
+from calculators.placement.candidates import SIDES, Candidate, Side
 from calculators.placement.cluster import PlacementInputs, SearchInputs, kv_route
 from calculators.placement.drawing import Chunk, Layout, instance_chunks, laid_out, unit_chunks
-from calculators.placement.search import Search, Unit, evaluator_of, search
+from calculators.placement.instances import (
+    depends_on_number,
+    goodput_among,
+    instances_needed,
+    share_in_time,
+    units_needed,
+)
+from calculators.placement.search import Search, Unit, search
 from calculators.remarks import chip_and_model_remarks
 from calculators.scenario import Instance
 
@@ -79,7 +86,9 @@ class PlacementResult:
     link_utilization: float | None = output("Utilization of that link")
     transfer_ms: float | None = output("Mean time of a hand-off", "ms", "The wait for the link included")
     fewest_gpus: int | None = output(
-        "Fewest accelerators", "", "For this rate, over all pairs of configurations: whole instances round"
+        "Fewest accelerators",
+        "",
+        "For this rate, over all pairs of configurations: whole instances round. In bursts or behind a router, not looked for",
     )
     fewest: str = output("with", "", "The pair that needs the fewest")
     pairs: tuple[Pair, ...] = output("Joint choices")
@@ -110,7 +119,7 @@ def compute(inputs: PlacementInputs) -> PlacementResult:
     if prefill is None or (needs_decode and decode is None):
         return _without_answer(inputs, found)
     unit = found.units[0] if found.units else None
-    numbers = _numbers(inputs, unit, prefill, decode)
+    numbers = _numbers(inputs, found, unit, prefill, decode)
     layout = _layout(inputs, unit, prefill, decode, numbers)
     chosen = _chosen(inputs, found, prefill, numbers[0]), _chosen(inputs, found, decode, numbers[1])
     gpus = numbers[0] * prefill.gpus + numbers[1] * (decode.gpus if decode else 0)
@@ -139,29 +148,24 @@ def compute(inputs: PlacementInputs) -> PlacementResult:
 
 
 def _numbers(
-    inputs: PlacementInputs, unit: Unit | None, prefill: Candidate, decode: Candidate | None
+    inputs: PlacementInputs, found: Search, unit: Unit | None, prefill: Candidate, decode: Candidate | None
 ) -> tuple[int, int]:
     """Return the instances of each side for the target rate; on a slow network, those of whole units."""
     if unit:
-        units = instances_for(inputs.target_rate, unit.goodput)
+        sides = (unit.prefill, unit.prefill_instances), (unit.decode, unit.decode_instances)
+        units = units_needed(inputs, found, sides, unit.goodput)
         return units * unit.prefill_instances, units * unit.decode_instances
-    one = instances_for(inputs.target_rate, prefill.goodput or 0.0)
-    return one, instances_for(inputs.target_rate, decode.goodput or 0.0) if decode else 0
+    return instances_needed(inputs, found, prefill), instances_needed(inputs, found, decode) if decode else 0
 
 
 def _chosen(inputs: PlacementInputs, found: Search, candidate: Candidate | None, instances: int) -> Chosen | None:
     if candidate is None:
         return None
-    evaluator = evaluator_of(inputs, found)
-    shape, rate = Shape(candidate.tp, candidate.pp, candidate.nodes), inputs.target_rate / instances
-    if candidate.side == "prefill":
-        share = evaluator.prefill_pipeline(shape).share_within(1e-3 * inputs.ttft_slo_ms, rate)
-    else:
-        share = evaluator.decode_pipeline(shape, candidate.slots).share_within(evaluator.tpot_slo_s, rate)
+    goodput = goodput_among(inputs, found, candidate, instances)
     return Chosen(
-        tp=candidate.tp, pp=candidate.pp, gpus=candidate.gpus, goodput=candidate.goodput or 0.0,
-        goodput_per_gpu=candidate.goodput_per_gpu or 0.0, instances=instances, nodes=candidate.nodes,
-        alone_ms=candidate.alone_ms or 0.0, attainment=share,
+        tp=candidate.tp, pp=candidate.pp, gpus=candidate.gpus, goodput=goodput, goodput_per_gpu=goodput / candidate.gpus,
+        instances=instances, nodes=candidate.nodes, alone_ms=candidate.alone_ms or 0.0,
+        attainment=share_in_time(inputs, found, candidate, instances),
     )  # fmt: skip
 
 
@@ -218,9 +222,14 @@ def _traffic(inputs: PlacementInputs, found: Search, per_instance: float | None)
     }
 
 
-def _fewest(inputs: PlacementInputs, found: Search) -> tuple[int, str]:
-    """Return the fewest accelerators for the target rate, and with what; the goodput for each may be smaller."""
+def _fewest(inputs: PlacementInputs, found: Search) -> tuple[int | None, str]:
+    """Return the fewest accelerators for the target rate, and with what; the goodput for each may be smaller.
+
+    Not looked for where what an instance carries depends on how many there are.
+    """
     rate = inputs.target_rate
+    if depends_on_number(inputs):
+        return None, ""
     if found.units:
         unit = min(found.units, key=lambda each: instances_for(rate, each.goodput) * each.gpus)
         return (
@@ -278,7 +287,7 @@ def _without_answer(inputs: PlacementInputs, found: Search) -> PlacementResult:
 
 
 def _remarks(
-    inputs: PlacementInputs, layout: Layout, gpus: int, shares: list[float], fewest_gpus: int, fewest: str
+    inputs: PlacementInputs, layout: Layout, gpus: int, shares: list[float], fewest_gpus: int | None, fewest: str
 ) -> tuple[str, ...]:
     found = []
     if layout.nodes > inputs.nodes:
@@ -291,7 +300,7 @@ def _remarks(
             f"Each target by itself is met by at least {inputs.attainment:.4g} of the requests; both at once by "
             f"{readable(shares[0] * shares[1], 4)} at this rate. Set attained_by = both to plan for that."
         )
-    if fewest_gpus < gpus:
+    if fewest_gpus is not None and fewest_gpus < gpus:
         found.append(
             f"Whole instances: {fewest} would need {counted(fewest_gpus, 'accelerator')} for this rate, {gpus - fewest_gpus} fewer, although "
             "a full one of it carries less for each accelerator."

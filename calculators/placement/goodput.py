@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 
 from formulas import decode_pool as forms
 from formulas.closed_form import DomainError
-from formulas.interference import Prompts
+from formulas.interference import PooledPrompts, Prompts
 from formulas.montecarlo.arrivals import gamma_gaps
 from formulas.montecarlo.tandem import simulate_tandem
 from formulas.queueing import md1
@@ -55,13 +55,16 @@ class PrefillPipeline:
     relative
         Distribution of the time of a prompt over that of one of mean length; ``None`` where all are equal.
     arrival_scv
-        Squared coefficient of variation of the gaps between arrivals.
+        Squared coefficient of variation of the gaps between arrivals: at this instance, or at all that share a queue.
+    sharing
+        Instances like it that share a queue; in several stages, of equal prompts alone.
     """
 
     stages_s: tuple[float, ...]
     hops_s: float = 0.0
     relative: ServiceLaw | None = None
     arrival_scv: float = 1.0
+    sharing: int = 1
 
     @property
     def bottleneck_s(self) -> float:
@@ -89,7 +92,7 @@ class PrefillPipeline:
 
     @property
     def _is_even(self) -> bool:
-        return self.relative is None and self.arrival_scv == 1
+        return self.relative is None and self.arrival_scv == 1 and self.sharing == 1
 
     def _uneven_goodput(self, ttft_slo_s: float, level: float) -> float | None:
         capacity = 1 / (self.bottleneck_s * (1.0 if self.relative is None else self.relative.mean))
@@ -113,6 +116,9 @@ class PrefillPipeline:
             times = simulate_tandem(gaps / rate, np.outer(self.stages_s, lengths)) + self.hops_s
             return float((times[WARM_UP:] <= ttft_slo_s).mean())
         after_s = self.latency_s - self.bottleneck_s
+        if self.sharing > 1:
+            prompts = PooledPrompts(rate * self.sharing, slowest, self.sharing, self.arrival_scv)
+            return float(prompts.finished_within(ttft_slo_s - after_s))
         return float(Prompts(rate, slowest, self.arrival_scv).finished_within(ttft_slo_s - after_s))
 
     def share_within(self, ttft_slo_s: float, rate: float) -> float:

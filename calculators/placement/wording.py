@@ -11,6 +11,7 @@ from calculators.placement.check import FINALISTS, PlacementCheck
 from calculators.placement.cluster import PlacementInputs
 from calculators.placement.compute import Chosen, PlacementResult
 from calculators.placement.drawing import MOST_SEATS
+from calculators.routers import AS_TAKEN
 
 ICONS = {
     "fits": ":green[:material/check_circle:]",
@@ -110,7 +111,8 @@ def basis(inputs: PlacementInputs) -> str:
         f"DistServe's algorithm {algorithm}, over every tensor and pipeline degree. Prefill: {_queue(inputs)}. "
         "Decode: the pipeline as one pool whose step is a round through its stages; in simulations its "
         "goodput was within 2.5 %, and where memory holds few requests up to 10 % too low. "
-        f"Step times by the set *{inputs.assumptions}*."
+        f"Configurations are rated by one instance each; of those for the rate, {AS_TAKEN[inputs.routing]}. Step times by the set "
+        f"*{inputs.assumptions}*."
     )
 
 

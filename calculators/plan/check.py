@@ -9,7 +9,8 @@ from calculators.checks import ComparedFigure, compared
 from calculators.outputs import output
 from calculators.plan.compute import PlanInputs, compute, deployments_of
 from calculators.plan.deployments import Deployment
-from calculators.simulation import apart_at_random, clock_for, link_of, workload_of
+from calculators.routers import OWN_STREAM, scv_at_one
+from calculators.simulation import apart_behind, clock_for, link_of, workload_of
 from calculators.systems import Disaggregated
 from formulas.closed_form import DomainError
 from formulas.montecarlo.serving import (
@@ -18,7 +19,6 @@ from formulas.montecarlo.serving import (
     Served,
     Workload,
     simulate,
-    simulate_disaggregated,
 )
 from formulas.montecarlo.serving.instance import Kind
 
@@ -68,11 +68,12 @@ def check(inputs: PlanInputs, progress: Progress | None = None) -> PlanCheck:
     skipped = requests // 10
     counted = slice(skipped, requests - skipped // 2)
     several = any(side.instances > 1 for side in best.sides)
-    whole = _Run(inputs, best, requests, _part(progress, 0.0, 0.5) if several else progress)
-    served = whole.routed()
-    share = served.part(counted.start, counted.stop).attainment(1e-3 * inputs.ttft_slo_ms, 1e-3 * inputs.tpot_slo_ms)
-    if several:
-        served = _Run(inputs, best, requests, _part(progress, 0.5, 1.0)).at_random()
+    looks = several and inputs.routing == "random"  # then a router that looks is simulated as well
+    half = _part(progress, 0.5, 1.0) if looks else progress
+    served = _Run(inputs, best, requests, half).behind(inputs.routing)
+    routed = _Run(inputs, best, requests, _part(progress, 0.0, 0.5)).behind("shortest_queue") if looks else served
+    limits = 1e-3 * inputs.ttft_slo_ms, 1e-3 * inputs.tpot_slo_ms
+    share = routed.part(counted.start, counted.stop).attainment(*limits)
     served = served.part(counted.start, counted.stop)
     ttft, tpot = served.ttft_estimates(), served.tpot_estimates()
     rows = [
@@ -107,21 +108,22 @@ class _Run:
     requests: int
     progress: Progress | None
 
-    def routed(self) -> Served:
-        """Simulate the deployment behind a router that sends a request to the instance with the fewest."""
-        workload = workload_of(self.inputs, self.inputs.rate, self.requests)
-        if isinstance(self.plan.system, Disaggregated):
-            sides = self._sides(workload)
-            return simulate_disaggregated(workload, *sides, self._counts, self._link, progress=self.progress)
-        return self._together(workload, self.plan.prefill.instances)
+    def behind(self, routing: str) -> Served:
+        """Simulate the deployment behind a router.
 
-    def at_random(self) -> Served:
-        """Simulate requests spread at random, as the forms take them: colocated, one instance at its share of the rate."""
+        Colocated, where each instance has a stream of its own, one of them at its share of the rate stands for all.
+        """
         if isinstance(self.plan.system, Disaggregated):
             workload = workload_of(self.inputs, self.inputs.rate, self.requests)
-            return apart_at_random(workload, *self._sides(workload), self._counts, self._link, self.inputs.seed)
-        thinned = replace(self.inputs, arrival_scv=self.plan.system.arrival_scv())
-        return self._together(workload_of(thinned, self.plan.rate, self.requests), 1)
+            sides, link = self._sides(workload), self._link
+            return apart_behind(routing, workload, sides, self._counts, link, self.inputs.seed, self.progress)
+        instances = self.plan.prefill.instances
+        if routing not in OWN_STREAM:
+            return self._together(workload_of(self.inputs, self.inputs.rate, self.requests), instances)
+        alone = replace(
+            self.inputs, arrival_scv=scv_at_one(self.inputs.arrival_scv, instances, in_turn=routing == "round_robin")
+        )
+        return self._together(workload_of(alone, self.plan.rate, self.requests), 1)
 
     @property
     def _counts(self) -> tuple[int, int]:

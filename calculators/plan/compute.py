@@ -31,6 +31,7 @@ from calculators.scenario import (
     OutputSpread,
     Prompt,
     PromptLaw,
+    Routing,
     ServiceLevels,
     Simulation,
     Traffic,
@@ -51,6 +52,7 @@ class PlanInputs(
     Memory,
     Interconnect,
     Hardware,
+    Routing,
     Burstiness,
     OutputSpread,
     Output,
@@ -201,7 +203,7 @@ def demand_of(inputs: PlanInputs) -> Demand:
     price = price_of(inputs.accelerator, inputs.price_per_hour)
     second = price if decode == prefill else price_of(decode.accelerator, inputs.decode_price_per_hour)
     most = math.inf if inputs.most_gpus is None else inputs.most_gpus
-    return Demand(prefill, decode, part_of(ServiceLevels, inputs), inputs.rate, (price, second), most)
+    return Demand(prefill, decode, part_of(ServiceLevels, inputs), inputs.rate, (price, second), most, inputs.routing)
 
 
 def deployments_of(inputs: PlanInputs) -> dict[str, Deployment]:

@@ -24,6 +24,8 @@ class Demand:
         US dollars an hour of an accelerator of either side; ``None`` where it is not known.
     most_gpus
         Accelerators at hand.
+    routing
+        How requests are spread over instances.
     """
 
     prefill: ServingInputs
@@ -32,6 +34,7 @@ class Demand:
     rate: float
     prices: tuple[float | None, float | None] = (None, None)
     most_gpus: float = math.inf
+    routing: str = "random"
 
     @property
     def kinds(self) -> tuple[ServingInputs, ...]:
@@ -52,7 +55,9 @@ class Side:
     instances: int = output("Instances")
     gpus: int = output("Accelerators")
     goodput: float = output(
-        "Goodput of one", "requests/s", "Largest rate of one instance within its target; apart, bursts left out"
+        "Goodput of one",
+        "requests/s",
+        "Largest rate of one instance within its target, among so many behind the router",
     )
 
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from calculators.fleet import fewest_servers, instances_for
 from calculators.lengths import spread_of
 from calculators.plan.deployments import Demand, Deployment, Refused, Side
 from calculators.scenario import ServiceLevels
-from calculators.systems import ChunkedPrefill, PrefillFirst, ServingInputs, System, best_chunks
+from calculators.systems import (
+    ChunkedPrefill,
+    PrefillFirst,
+    ServingInputs,
+    System,
+    best_chunks,
+    depends_on_number,
+    fewest_sets,
+)
 
 GIVEN_UP = 0.85
 """Share of the best rate for each accelerator; below it no larger tensor degree is tried."""
@@ -18,9 +25,6 @@ SHORTER_PROMPT = "a faster chip, a shorter prompt or a longer cached prefix brin
 SMALLER_STEP = "a smaller weight format or more memory bandwidth brings the next tokens sooner"
 LOOSER = "both are in time alone, but hardly: a looser target or a lower attainment is what helps"
 """What helps where a target is missed at any rate."""
-
-MOST_INSTANCES = 2**24
-"""Instances up to which it is looked for how many carry a rate in bursts."""
 
 
 def colocated(usable: dict[int, ServingInputs], demand: Demand) -> tuple[list[Deployment], list[Refused]]:
@@ -43,7 +47,7 @@ def _rate_of_each(deployments: list[Deployment]) -> float:
 
 
 def _prefill_first(inputs: ServingInputs, demand: Demand) -> list[Deployment]:
-    one = _fewest(lambda sets: PrefillFirst(inputs, split=sets), demand)
+    one = _fewest(lambda sets: PrefillFirst(inputs, split=sets, routing=demand.routing), demand)
     return [] if one is None else [one]
 
 
@@ -53,7 +57,7 @@ def _chunked(inputs: ServingInputs, demand: Demand) -> list[Deployment]:
     best = best_chunks(lambda budget: ChunkedPrefill(even, budget), demand.targets)
     if best is None:
         return []
-    one = _fewest(lambda sets: ChunkedPrefill(inputs, best.budget, split=sets), demand)
+    one = _fewest(lambda sets: ChunkedPrefill(inputs, best.budget, split=sets, routing=demand.routing), demand)
     return [] if one is None else [one]
 
 
@@ -80,25 +84,13 @@ def _slowest(inputs: ServingInputs, targets: ServiceLevels) -> str:
 
 
 def _fewest(made: Callable[[int], System], demand: Demand) -> Deployment | None:
-    """Return the fewest instances that carry the rate.
-
-    Bursts thin out over them, so that each carries more where there are more of them: then every number is asked.
-    """
-    one = made(1)
-    if not one.pool.serves:
+    """Return the fewest instances that carry the rate."""
+    count = fewest_sets(made, demand.rate, demand.targets)
+    if count is None:
         return None
-    if one.inputs.arrival_scv == 1:
-        goodput = one.goodput(demand.targets)
-        return _fleet(one, instances_for(demand.rate, goodput), goodput, demand.rate) if goodput else None
-
-    def keeps(count: int) -> bool:
-        times = made(count).at(demand.rate / count)
-        return times is not None and times.attainment(demand.targets) >= demand.targets.attainment
-
-    count = fewest_servers(keeps, instances_for(demand.rate, one.bound), MOST_INSTANCES)
-    system = made(count or 1)
+    system = made(count if depends_on_number(made(1)) else 1)
     goodput = system.goodput(demand.targets)
-    return _fleet(system, count, goodput, demand.rate) if count and goodput else None
+    return _fleet(system, count, goodput, demand.rate) if goodput else None
 
 
 def _fleet(system: System, instances: int, goodput: float, rate: float) -> Deployment:

@@ -7,6 +7,7 @@ from calculators.outputs import apart, counted, readable, short
 from calculators.plan.check import PlanCheck
 from calculators.plan.compute import KINDS, PlanInputs, PlanResult, Recommendation
 from calculators.plan.reasons import Reason
+from calculators.routers import AS_TAKEN, ROUTERS
 
 CENT = 0.01
 MANY_TIMES = 10.0
@@ -149,8 +150,8 @@ def _money(dollars: float) -> str:
 def basis(inputs: PlanInputs) -> str:
     """Return in a sentence what the answer rests on."""
     return (
-        "Closed forms of prefill first, chunked prefill and disaggregated pools at tensor degrees 1, 2, 4 and 8, requests spread "
-        f"at random over the instances; {_rule(inputs)}. Step times by the set *{inputs.assumptions}*. Check the plan "
+        "Closed forms of prefill first, chunked prefill and disaggregated pools at tensor degrees 1, 2, 4 and 8; "
+        f"{AS_TAKEN[inputs.routing]}; {_rule(inputs)}. Step times by the set *{inputs.assumptions}*. Check the plan "
         "by simulation before you buy."
     )
 
@@ -237,18 +238,32 @@ def on_binding(result: PlanResult) -> str:
     )
 
 
-def agreement(check: PlanCheck) -> str:
+def agreement(inputs: PlanInputs, check: PlanCheck) -> str:
     """Return in plain words what the simulation says of the plan, in Markdown."""
     verdict = (
         "**The targets hold in the simulation**" if check.holds else "**The targets do not hold in the simulation**"
     )
     return (
         f"{verdict}: {100 * check.attainment:.2f} % of the requests meet both ({100 * check.attainment_low:.2f} to "
-        f"{100 * check.attainment_high:.2f} %), where {100 * check.predicted_attainment:.2f} % were predicted. The whole deployment "
-        "is simulated, with a router that sends each request to the instance with the fewest; the prediction takes any instance "
-        "at random, and so errs on the safe side. The table holds the formulas against a simulation where requests go to any "
-        f"instance. {checks.largest_difference(check.rows)} {check.customers:,} requests (a check takes 60,000 at most), "
+        f"{100 * check.attainment_high:.2f} %), where {100 * check.predicted_attainment:.2f} % were predicted. {_simulated(inputs)} "
+        f"{checks.largest_difference(check.rows)} {check.customers:,} requests (a check takes 60,000 at most), "
         f"{check.warm_up:,} at either end left out; seed {check.seed}."
+    )
+
+
+def _simulated(inputs: PlanInputs) -> str:
+    """Return behind which router the deployment is simulated."""
+    if inputs.routing == "random":
+        return (
+            "The whole deployment is simulated, with a router that sends each request to the instance with the fewest; the "
+            "prediction takes any instance at random, and so errs on the safe side. The table holds the formulas against a "
+            "simulation where requests go to any instance."
+        )
+    if inputs.routing == "round_robin":
+        return "Simulated with requests in turn over the instances, as the prediction takes them."
+    return (
+        f"Simulated behind the router that is chosen ({ROUTERS[inputs.routing]}; where there is no queue of prompts to share, the "
+        f"instance with the fewest requests). The prediction: {AS_TAKEN[inputs.routing]}."
     )
 
 

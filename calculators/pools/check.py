@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calculators.inputs import part_of
-from calculators.outputs import output
+from calculators.outputs import counted, output
 from calculators.pools.compute import compute
-from calculators.pools.goodputs import decode_side
+from calculators.pools.goodputs import DECODE, PREFILL, decode_side, prefill_side
 from calculators.pools.inputs import PoolsInputs
-from calculators.simulation import clock_for, link_of, workload_of
-from calculators.systems import ServingInputs
-from formulas.closed_form import DomainError
-from formulas.montecarlo.confidence import Interval
-from formulas.montecarlo.serving import (
-    InstanceSettings,
-    Workload,
-    simulate,
-    simulate_disaggregated,
+from calculators.simulation import (
+    apart_behind,
+    clock_for,
+    completions_behind,
+    first_tokens_behind,
+    link_of,
+    workload_of,
 )
+from calculators.systems import ServingInputs, depends_on_number
+from formulas.closed_form import DomainError
+from formulas.montecarlo.serving import InstanceSettings, Served, Workload
 from formulas.montecarlo.serving.instance import Kind
 
 MOST_REQUESTS = 60_000
@@ -63,6 +64,16 @@ class _Bench:
     def workload(self, rate: float) -> Workload:
         return workload_of(self.inputs, rate, self.requests)
 
+    def alone(self, kind: str, rate: float, instances: int, settings: InstanceSettings) -> Served:
+        """Simulate the instances of one kind: prefills that hand over nothing, or decodes that find each prompt cached."""
+        workload, own = self.workload(rate), self.inputs
+        came = workload.arrivals
+        if kind == PREFILL:
+            first = first_tokens_behind(own.routing, workload, settings, instances, own.seed)
+            return Served(came, first, first, workload.prompt_tokens, workload.output_tokens, ())
+        done = completions_behind(own.routing, workload, settings, instances, own.seed)
+        return Served(came, came, done, workload.prompt_tokens, workload.output_tokens, ())
+
 
 def check(inputs: PoolsInputs) -> PoolsCheck:
     """Simulate one instance of each kind at its goodput, and the group at the rate it is to carry.
@@ -87,19 +98,23 @@ def check(inputs: PoolsInputs) -> PoolsCheck:
     skipped = requests // 10
     rows = []
 
-    def row(label: str, rate: float, run: object, limits: tuple[float, float]) -> None:
-        share: Interval = run.part(skipped, requests - skipped // 2).attainment(*limits)  # type: ignore[attr-defined]
+    def row(label: str, rate: float, run: Served, limits: tuple[float, float]) -> None:
+        share = run.part(skipped, requests - skipped // 2).attainment(*limits)
         rows.append(CheckedGoodput(label, rate, inputs.attainment, share.estimate, share.low, share.high))
 
-    for label, goodput, settings, limits in (
-        ("one prefill instance, TTFT", result.prefill_goodput, prefill, (ttft, ANY)),
-        ("one decode instance, TPOT", result.decode_goodput, decode, (ANY, tpot)),
+    for kind, count, goodput, limits in (
+        (PREFILL, result.prefill_instances, result.prefill_goodput, (ttft, ANY)),
+        (DECODE, result.decode_instances, result.decode_goodput, (ANY, tpot)),
     ):
-        assert goodput is not None  # noqa: S101 - else there would be no group
-        row(label, goodput, simulate(bench.workload(goodput), settings), limits)
+        # At random times and spread at random, one instance is as good as any number; else the pool is what has a goodput.
+        together = max(count - inputs.spare, 1) if depends_on_number(prefill_side(inputs)) else 1
+        rate = together * (goodput or 0.0)
+        label = f"{counted(together, f'{kind} instance')}, {'TTFT' if kind == PREFILL else 'TPOT'}"
+        row(label, rate, bench.alone(kind, rate, together, prefill if kind == PREFILL else decode), limits)
     counts = result.prefill_instances, result.decode_instances
-    run = simulate_disaggregated(
-        bench.workload(result.served_rate), prefill, decode, counts, link_of(inputs, min(counts))
-    )
+    # The goodputs are of requests at random; the group is looked at behind a router that would be used.
+    routing = "shortest_queue" if inputs.routing == "random" else inputs.routing
+    workload, link = bench.workload(result.served_rate), link_of(inputs, min(counts))
+    run = apart_behind(routing, workload, (prefill, decode), counts, link, inputs.seed)
     row(f"{counts[0]} prefill + {counts[1]} decode, both", result.served_rate, run, (ttft, tpot))
     return PoolsCheck(customers=requests, warm_up=skipped + skipped // 2, seed=inputs.seed, rows=tuple(rows))

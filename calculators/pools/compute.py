@@ -8,17 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from calculators.fleet import instances_for
 from calculators.inputs import part_of
 from calculators.lengths import histogram_remarks
 from calculators.outputs import output, readable
-from calculators.pools.goodputs import Goodputs, decode_side, goodputs_of, prefill_side
+from calculators.pools.goodputs import (
+    COLOCATED,
+    DECODE,
+    PREFILL,
+    Goodputs,
+    decode_side,
+    fewest_of,
+    goodput_of,
+    prefill_side,
+)
 from calculators.pools.inputs import PoolsInputs
 from calculators.remarks import hardware_remarks
 from calculators.scenario import Instance
 from formulas import pools as forms
-
-PREFILL, DECODE = "prefill", "decode"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +47,15 @@ class PoolsResult:
     best_prefill_instances: int | None = output("Best on as many accelerators: prefill")
     best_decode_instances: int | None = output("Best on as many accelerators: decode")
     best_goodput: float | None = output("Best on as many accelerators: goodput", "requests/s")
-    prefill_goodput: float | None = output("Goodput of a prefill instance", "requests/s", "Within the TTFT target")
-    decode_goodput: float | None = output("Goodput of a decode instance", "requests/s", "Within the TPOT target")
-    colocated_goodput: float | None = output("Goodput of a colocated instance", "requests/s", "Within both targets")
+    prefill_goodput: float | None = output(
+        "Goodput of a prefill instance", "requests/s", "Within the TTFT target, among so many"
+    )
+    decode_goodput: float | None = output(
+        "Goodput of a decode instance", "requests/s", "Within the TPOT target, among so many"
+    )
+    colocated_goodput: float | None = output(
+        "Goodput of a colocated instance", "requests/s", "Within both targets, among as many as the rate takes"
+    )
     remarks: tuple[str, ...] = ()
 
     @property
@@ -85,37 +97,50 @@ def compute(inputs: PoolsInputs) -> PoolsResult:
     Raises
     ------
     InputsError
-        As for :func:`~calculators.pools.goodputs.goodputs_of`.
+        As for :func:`~calculators.pools.goodputs.goodput_of`.
     """
-    found = goodputs_of(inputs)
-    each = {f"{kind}_goodput": getattr(found, kind) for kind in (PREFILL, DECODE, "colocated")}
+    counts = counts_of(inputs)
+    found = goodputs_of(inputs, counts)
+    each = {f"{kind}_goodput": getattr(found, kind) for kind in (PREFILL, DECODE, COLOCATED)}
     sides = sides_of(inputs, found)
     if sides is None:
         names = [name for name in PoolsResult.__dataclass_fields__ if name not in {*each, "remarks"}]
         nothing: dict[str, Any] = dict.fromkeys(names)
         return PoolsResult(**nothing | each, remarks=_remarks(inputs, found))
-    counts = counts_of(inputs, sides)
-    return PoolsResult(
-        **counts, **each, **_group(inputs, sides, counts, found.colocated), remarks=_remarks(inputs, found, counts)
-    )
+    there: dict[str, Any] = {f"{kind}_instances": number or 0 for kind, number in counts.items()}
+    return PoolsResult(**there, **each | _group(inputs, sides, there), remarks=_remarks(inputs, found, there))
 
 
-def counts_of(inputs: PoolsInputs, sides: Sides) -> dict[str, Any]:
-    """Return how many instances of each kind there are: given, matched to the one that is given, or for the rate."""
+def counts_of(inputs: PoolsInputs) -> dict[str, int | None]:
+    """Return how many instances of each kind there are: given, matched to the one that is given, or for the rate.
+
+    ``None`` where no number keeps the target.
+    """
     given = {PREFILL: inputs.prefill_instances, DECODE: inputs.decode_instances}
-    goodputs = {PREFILL: sides.prefill_goodput, DECODE: sides.decode_goodput}
-    planned = forms.PLANNED_RATE(rate=inputs.target_rate, headroom=inputs.headroom)
+    planned: float = forms.PLANNED_RATE(rate=inputs.target_rate, headroom=inputs.headroom)
     for kind, number in given.items():
         if number is not None:  # the other side is to carry what this one does without its spares
-            planned = max(number - inputs.spare, 1) * goodputs[kind]
+            working = max(number - inputs.spare, 1)
+            planned = working * (goodput_of(inputs, kind, working) or 0.0)
             break
-    return {
-        f"{kind}_instances": given[kind] or instances_for(planned, goodputs[kind]) + inputs.spare
+    counts: dict[str, int | None] = {}
+    for kind, number in given.items():
+        fewest = number or (fewest_of(inputs, kind, planned) if planned else None)
+        counts[kind] = fewest if number or fewest is None else fewest + inputs.spare
+    return counts
+
+
+def goodputs_of(inputs: PoolsInputs, counts: dict[str, int | None] | None = None) -> Goodputs:
+    """Return what one instance of each kind carries among those that work; a colocated one by itself."""
+    counts = counts or counts_of(inputs)
+    prefill, decode = (
+        None if (number := counts[kind]) is None else goodput_of(inputs, kind, max(number - inputs.spare, 1))
         for kind in (PREFILL, DECODE)
-    }
+    )
+    return Goodputs(prefill, decode, goodput_of(inputs, COLOCATED))
 
 
-def _group(inputs: PoolsInputs, sides: Sides, counts: dict[str, int], colocated: float | None) -> dict[str, Any]:
+def _group(inputs: PoolsInputs, sides: Sides, counts: dict[str, int]) -> dict[str, Any]:
     """Return what the group carries, what of it is idle, and how it compares."""
     working = {name: max(number - inputs.spare, 0) for name, number in counts.items()}
     carried = min(
@@ -138,7 +163,7 @@ def _group(inputs: PoolsInputs, sides: Sides, counts: dict[str, int], colocated:
         "goodput_after_loss": forms.AFTER_LOSS(**counts, **sides.goodputs),
         "ideal_goodput_per_gpu": forms.IDEAL_GOODPUT(**sides.goodputs, **sides.sizes),
         "ideal_ratio": forms.IDEAL_RATIO(**sides.goodputs),
-        **_colocated(inputs, rate, each, colocated),
+        **_colocated(inputs, rate, each),
         "best_prefill_instances": best.prefill_instances,
         "best_decode_instances": best.decode_instances,
         "best_goodput": best.goodput,
@@ -153,15 +178,17 @@ def _waste(planned: float, sides: Sides, working: dict[str, int]) -> float | Non
     return max(0.0, waste)
 
 
-def _colocated(inputs: PoolsInputs, rate: float, each: float, goodput: float | None) -> dict[str, Any]:
-    """Return the gain over an accelerator that does both, and how many of those the rate would take."""
-    if goodput is None:
-        return {"gain_over_colocated": None, "colocated_gpus": None}
+def _colocated(inputs: PoolsInputs, rate: float, each: float) -> dict[str, Any]:
+    """Return what an instance that does both carries, how many of those the rate would take, and the gain over them."""
+    count = fewest_of(inputs, COLOCATED, rate * (1 + inputs.headroom))
+    goodput = None if count is None else goodput_of(inputs, COLOCATED, count)
+    if count is None or not goodput:
+        return {"colocated_goodput": None, "gain_over_colocated": None, "colocated_gpus": None}
     alone = goodput / inputs.tp
-    count = instances_for(rate * (1 + inputs.headroom), goodput) + inputs.spare
     return {
+        "colocated_goodput": goodput,
         "gain_over_colocated": forms.GAIN_OVER_COLOCATED(goodput_per_gpu=each, colocated_per_gpu=alone),
-        "colocated_gpus": count * inputs.tp,
+        "colocated_gpus": (count + inputs.spare) * inputs.tp,
     }
 
 

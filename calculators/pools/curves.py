@@ -131,7 +131,7 @@ def _shift_map(inputs: PoolsInputs, prefills: int, decodes: int, group: float) -
     first, second = np.full(shape, np.nan), np.full(shape, np.nan)
     for row, output_factor in enumerate(FACTORS):
         for column, prompt_factor in enumerate(FACTORS):
-            each = shifted(inputs, prompt_factor, output_factor)
+            each = shifted(inputs, (prefills, decodes), prompt_factor, output_factor)
             first[row, column] = np.nan if each.prefill is None else prefills * each.prefill
             second[row, column] = np.nan if each.decode is None else decodes * each.decode
     carried, strong = np.minimum(first, second), np.maximum(first, second)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import TypeVar
 
+from calculators.fleet import instances_for
 from calculators.inputs import InputError, InputsError, part_of
 from calculators.pools.inputs import PoolsInputs
-from calculators.systems import Disaggregated, PrefillFirst, ServingInputs
+from calculators.systems import Disaggregated, PrefillFirst, ServingInputs, fewest_decode, fewest_prefill, fewest_sets
+
+R = TypeVar("R")
+
+PREFILL, DECODE, COLOCATED = "prefill", "decode", "colocated"
+"""The kinds of instances, as the keys of their goodputs begin."""
 
 
 @dataclass(frozen=True)
@@ -25,37 +33,65 @@ class Goodputs:
     colocated: float | None
 
 
-def prefill_side(inputs: PoolsInputs) -> Disaggregated:
-    """Return the pair of pools on the prefill side's accelerators."""
-    return Disaggregated(part_of(ServingInputs, inputs))
+def prefill_side(inputs: PoolsInputs, instances: int = 1) -> Disaggregated:
+    """Return the pair of pools on the prefill side's accelerators, with so many prefill instances."""
+    return Disaggregated(part_of(ServingInputs, inputs), prefill_instances=instances, routing=inputs.routing)
 
 
-def decode_side(inputs: PoolsInputs) -> Disaggregated:
-    """Return the pair of pools on the decode side's accelerators."""
+def decode_side(inputs: PoolsInputs, instances: int = 1) -> Disaggregated:
+    """Return the pair of pools on the decode side's accelerators, with so many decode instances."""
     own = {"accelerator": inputs.decode_accelerator or inputs.accelerator, "tp": inputs.decode_tp or inputs.tp}
-    return Disaggregated(part_of(ServingInputs, inputs, **own))
+    return Disaggregated(part_of(ServingInputs, inputs, **own), decode_instances=instances, routing=inputs.routing)
 
 
-def goodputs_of(inputs: PoolsInputs) -> Goodputs:
-    """Return what one instance of each kind carries: typed in, else computed, each from what it needs alone.
+def colocated_side(inputs: PoolsInputs, instances: int = 1) -> PrefillFirst:
+    """Return one of so many instances of the prefill side's size that do both, prompts first."""
+    return PrefillFirst(part_of(ServingInputs, inputs), split=instances, routing=inputs.routing)
+
+
+def goodput_of(inputs: PoolsInputs, kind: str, instances: int = 1) -> float | None:
+    """Return what one of so many instances of a kind carries [requests/s]: typed in, else computed, from what it needs alone.
 
     Raises
     ------
     InputsError
-        If something is computed, and the accelerator lacks the data type or the link that it needs.
+        If it is computed, and the accelerator lacks the data type or the link that it needs.
     """
-    prefill, decode, colocated = inputs.prefill_goodput, inputs.decode_goodput, inputs.colocated_goodput
-    targets = (inputs.ttft_slo_ms, inputs.attainment)
-    return Goodputs(
-        prefill=prefill_side(inputs).prefill_goodput(*targets) if prefill is None else prefill,
-        decode=_decode(inputs) if decode is None else decode,
-        colocated=_colocated(inputs) if colocated is None else colocated,
-    )
+    typed: float | None = getattr(inputs, f"{kind}_goodput")
+    if typed is not None:
+        return typed
+    if kind == PREFILL:
+        return prefill_side(inputs, instances).prefill_goodput(inputs.ttft_slo_ms, inputs.attainment)
+    if kind == DECODE:
+        return _named(
+            inputs, lambda: decode_side(inputs, instances).decode_goodput(inputs.tpot_slo_ms, inputs.attainment)
+        )
+    system = colocated_side(inputs, instances)
+    return system.goodput(inputs) if system.pool.serves else None
 
 
-def _decode(inputs: PoolsInputs) -> float | None:
+def fewest_of(inputs: PoolsInputs, kind: str, rate: float) -> int | None:
+    """Return the fewest instances of a kind that carry a rate [requests/s], ``None`` where no number does.
+
+    Raises
+    ------
+    InputsError
+        As for :func:`goodput_of`.
+    """
+    typed: float | None = getattr(inputs, f"{kind}_goodput")
+    if typed is not None:
+        return instances_for(rate, typed)
+    if kind == PREFILL:
+        return fewest_prefill(prefill_side(inputs), rate, inputs)
+    if kind == DECODE:
+        return _named(inputs, lambda: fewest_decode(decode_side(inputs), rate, inputs))
+    return fewest_sets(lambda sets: colocated_side(inputs, sets), rate, inputs)
+
+
+def _named(inputs: PoolsInputs, function: Callable[[], R]) -> R:
+    """Call a function of the decode side; what it refuses of the tensor degree is said of its own, where it has one."""
     try:
-        return decode_side(inputs).decode_goodput(inputs.tpot_slo_ms, inputs.attainment)
+        return function()
     except InputsError as refused:
         if inputs.decode_tp is None:
             raise
@@ -65,35 +101,29 @@ def _decode(inputs: PoolsInputs) -> float | None:
         raise InputsError(own) from None
 
 
-def _colocated(inputs: PoolsInputs) -> float | None:
-    system = PrefillFirst(part_of(ServingInputs, inputs))
-    return system.goodput(inputs) if system.pool.serves else None
-
-
-def shifted(inputs: PoolsInputs, prompt: float, output: float) -> Goodputs:
-    """Return the goodputs of both sides with lengths times so much; typed ones change as computed ones do.
+def shifted(inputs: PoolsInputs, instances: tuple[int, int], prompt: float, output: float) -> Goodputs:
+    """Return the goodputs of so many instances of both sides with lengths times so much; typed ones change as computed ones do.
 
     Colocated serving is left out, as nobody asks for it: ``None``.
     """
-    lengths: dict[str, Any] = {
-        "prompt_tokens": max(1, round(prompt * inputs.prompt_tokens)),
-        "output_tokens": max(1, round(output * inputs.output_tokens)),
-    }
-    now = _computed(inputs)
-    then = _computed(replace(inputs, **lengths))
+    prompts = replace(inputs, prompt_tokens=max(1, round(prompt * inputs.prompt_tokens)))
+    both = replace(prompts, output_tokens=max(1, round(output * inputs.output_tokens)))
     return Goodputs(
-        prefill=_scaled(inputs.prefill_goodput, now.prefill, then.prefill),
-        decode=_scaled(inputs.decode_goodput, now.decode, then.decode),
+        prefill=_shifted(inputs, prompts, PREFILL, instances[0]),
+        decode=_shifted(inputs, both, DECODE, instances[1]),
         colocated=None,
     )
 
 
-def _computed(inputs: PoolsInputs) -> Goodputs:
-    prefill = prefill_side(inputs).prefill_goodput(inputs.ttft_slo_ms, inputs.attainment)
-    return Goodputs(prefill, _decode(inputs), None)
+def _shifted(inputs: PoolsInputs, then: PoolsInputs, kind: str, instances: int) -> float | None:
+    computed = _computed(then, kind, instances)
+    typed: float | None = getattr(inputs, f"{kind}_goodput")
+    if typed is None or computed is None:
+        return computed
+    now = _computed(inputs, kind, instances)
+    return typed * computed / now if now else None
 
 
-def _scaled(typed: float | None, now: float | None, then: float | None) -> float | None:
-    if typed is None or then is None:
-        return then
-    return typed * then / now if now else None
+@lru_cache(maxsize=256)  # prompts of one length are asked for with outputs of many
+def _computed(inputs: PoolsInputs, kind: str, instances: int) -> float | None:
+    return goodput_of(replace(inputs, prefill_goodput=None, decode_goodput=None), kind, instances)

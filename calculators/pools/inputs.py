@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import hardware_db
 from calculators.fleet import TargetRate
 from calculators.inputs import choice, integer, number
-from calculators.scenario import ServiceLevels, Simulation
+from calculators.scenario import Routing, ServiceLevels, Simulation
 from calculators.systems import ServingInputs
 
 COMPUTED = "computed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolsInputs(Simulation, ServiceLevels, ServingInputs, TargetRate):
+class PoolsInputs(Simulation, ServiceLevels, Routing, ServingInputs, TargetRate):
     """Both sides, the rate or the numbers of instances, and what is kept free."""
 
     prefill_goodput: float | None = number(

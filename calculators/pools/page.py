@@ -64,7 +64,7 @@ def simulation() -> None:
     checked = page_kit.simulated(ROOM.name, inputs)
     if checked is None:
         return
-    st.markdown(wording.agreement(checked))
+    st.markdown(wording.agreement(inputs, checked))
     page_kit.data_table(rows_of(checked.rows), "checked")
 
 

@@ -10,6 +10,7 @@ from calculators.pools.check import PoolsCheck
 from calculators.pools.compute import PoolsResult
 from calculators.pools.curves import Budget, ShiftMap
 from calculators.pools.inputs import PoolsInputs
+from calculators.routers import AS_TAKEN, ONE_QUEUE, ROUTERS
 
 
 def answer(inputs: PoolsInputs, result: PoolsResult) -> str:
@@ -70,7 +71,8 @@ def metrics(inputs: PoolsInputs, result: PoolsResult) -> list[tuple[str, str, st
 
 def _queue(inputs: PoolsInputs) -> str:
     """Return the kind of queue that prompts make, in Kendall's notation."""
-    return f"{'M' if inputs.arrival_scv == 1 else 'G'}/{'G' if spread_of(inputs) else 'D'}/1"
+    servers = "c" if inputs.routing in ONE_QUEUE else "1"
+    return f"{'M' if inputs.arrival_scv == 1 else 'G'}/{'G' if spread_of(inputs) else 'D'}/{servers}"
 
 
 def basis(inputs: PoolsInputs, result: PoolsResult) -> str:
@@ -88,8 +90,8 @@ def basis(inputs: PoolsInputs, result: PoolsResult) -> str:
         return "All goodputs are typed in: the rest is counting."
     return (
         f"Computed, requests/s: {', '.join(computed)}. Each side keeps its own target for {100 * inputs.attainment:g} % of the "
-        "requests; where both sides are at their limit, fewer keep both. Requests are taken as spread at random. Step times by the "
-        f"set *{inputs.assumptions}*."
+        "requests; where both sides are at their limit, fewer keep both. "
+        f"{AS_TAKEN[inputs.routing].capitalize()}. Step times by the set *{inputs.assumptions}*."
     )
 
 
@@ -147,11 +149,16 @@ def on_shift(inputs: PoolsInputs, result: PoolsResult, found: ShiftMap) -> str:
     )
 
 
-def agreement(check: PoolsCheck) -> str:
+def agreement(inputs: PoolsInputs, check: PoolsCheck) -> str:
     """Return in plain words how the simulation was made, in Markdown."""
+    routed = (
+        "There a request goes to the instance with the fewest requests, which is better than at random, and both sides miss some: the "
+        "two effects pull apart."
+        if inputs.routing == "random"
+        else f"Router: {ROUTERS[inputs.routing]}; both sides miss some, so that fewer may keep both."
+    )
     return (
-        f"{counted(check.customers, 'request')}, {check.warm_up:,} of them at either end left out; seed {check.seed}. The first rows are one "
-        "instance each at its goodput: the share that keeps its target should be the attainment asked for. The last is the whole "
-        "group at the rate served, both targets together. There a request goes to the instance with the fewest requests, which is "
-        "better than at random, and both sides miss some: the two effects pull apart. Intervals of 95 % each, by batch means."
+        f"{counted(check.customers, 'request')}, {check.warm_up:,} of them at either end left out; seed {check.seed}. The first rows are "
+        "the instances of one kind at their goodput: the share that keeps its target should be the attainment asked for. The last is "
+        f"the whole group at the rate served, both targets together. {routed} Intervals of 95 % each, by batch means."
     )

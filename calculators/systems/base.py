@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 from calculators.decode_pool import Pool, PoolInputs, pool_of
 from calculators.inputs import InputError, InputsError, part_of
 from calculators.lengths import lengths_of, spread_of
+from calculators.routers import scv_at_one
 from calculators.scenario import Burstiness, KvLink, PromptLaw, ServiceLevels
 from calculators.service_time import PrefillInputs, prefill_times_ms
 from formulas.closed_form import DomainError
@@ -90,11 +91,15 @@ class System(ABC):
     inputs
         The instance and the workload.
     split
-        Over how many such systems the requests are spread at random: bursts thin out.
+        Over how many such systems the requests are spread: bursts thin out.
+    routing
+        How they are spread, over systems and over the instances of one. For routers that look at the instances there is no form
+        but for a queue of prompts that all share: elsewhere requests are taken as spread at random, which is on the safe side.
     """
 
     inputs: ServingInputs
     split: int = field(default=1, kw_only=True)
+    routing: str = field(default="random", kw_only=True)
 
     name = ""
     key = ""
@@ -136,9 +141,13 @@ class System(ABC):
         return self.prefill_law.mean
 
     def arrival_scv(self, instances: float = 1.0) -> float:
-        """Squared coefficient of variation of the gaps at one of so many instances, requests spread at random []."""
-        thinned = 1 + (self.inputs.arrival_scv - 1) / max(self.split * instances, 1.0)
-        return min(max(thinned, LEAST_SCV), MOST_SCV)  # to rounding
+        """Squared coefficient of variation of the gaps at one of so many instances []."""
+        return self._scv(instances, in_turn=self.routing == "round_robin")
+
+    def _scv(self, instances: float, *, in_turn: bool) -> float:
+        """Return the same, no more even or uneven than the forms hold for."""
+        at_one = scv_at_one(self.inputs.arrival_scv, self.split * instances, in_turn=in_turn)
+        return min(max(at_one, LEAST_SCV), MOST_SCV)
 
     def goodput(self, targets: ServiceLevels) -> float | None:
         """Return the largest rate [requests/s] at which the targets are attained, or ``None`` if no rate is."""

@@ -13,14 +13,18 @@ from scipy.optimize import brentq
 from calculators.decode_pool import Pool, pool_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import Transfer, TransferInputs, route_of, transfer
+from calculators.routers import ONE_QUEUE
 from calculators.scenario import ServiceLevels
 from calculators.systems.base import LOWEST, PRECISION, Latency, ServingInputs, System
 from formulas.closed_form import DomainError
 from formulas.decode_pool import BunchedTimes, PoolLaw
-from formulas.interference import Prompts
+from formulas.interference import PooledPrompts, Prompts, pooled_max_rate
 from formulas.interference import prompts as forms
 
 Array = NDArray[np.float64]
+
+EQUAL = 1e-12
+"""Squared coefficient of variation of the times of prompts below which they are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +34,14 @@ class DisaggregatedLatency(Latency):
     Attributes
     ----------
     prompts
-        What one prefill instance serves.
+        What one prefill instance serves, or all of them from one queue.
     tokens
         Times per output token in one decode instance.
     transfer_s
         Mean time that a cache takes from one to the other.
     """
 
-    prompts: Prompts
+    prompts: Prompts | PooledPrompts
     tokens: BunchedTimes
     transfer_s: float
 
@@ -84,7 +88,7 @@ class Disaggregated(System):
     Attributes
     ----------
     prefill_instances, decode_instances
-        How many of each stand behind the rate; fractions stand for a part of a larger pool. Requests are spread at random.
+        How many of each stand behind the rate; fractions stand for a part of a larger pool, its requests spread at random.
     decode_inputs
         The decode instances, where they differ from those of prefill in chip or tensor degree.
     """
@@ -130,10 +134,27 @@ class Disaggregated(System):
         moved = self.hand_off(rate)
         if moved.mean_ms is None:
             raise DomainError("The link does not keep up.")
-        prompts = Prompts(rate / self.prefill_instances, self.prefill_law, self.arrival_scv(self.prefill_instances))
-        return DisaggregatedLatency(prompts, self._tokens(law), 1e-3 * moved.mean_ms)
+        return DisaggregatedLatency(self.prompts(rate), self.tokens(law), 1e-3 * moved.mean_ms)
 
-    def _tokens(self, law: PoolLaw) -> BunchedTimes:
+    def prompts(self, rate: float) -> Prompts | PooledPrompts:
+        """Return what prompts wait for in the prefill pool at a rate [requests/s]; DomainError where it does not keep up."""
+        if self._shares_a_queue:
+            return PooledPrompts(rate, self.prefill_law, int(self.prefill_instances), self.arrival_scv())
+        return Prompts(rate / self.prefill_instances, self.prefill_law, self._prompts_scv)
+
+    @property
+    def _prompts_scv(self) -> float:
+        """Squared coefficient of variation of the gaps between prompts at one prefill instance."""
+        return self._scv(self.prefill_instances, in_turn=self.routing != "random")  # the shortest queue does better
+
+    @property
+    def _shares_a_queue(self) -> bool:
+        """Whether prompts start as soon as any prefill instance is free: equal ones in turn do, too."""
+        in_turn = self.routing != "random" and self.prefill_law.scv < EQUAL
+        return self.prefill_instances > 1 and (self.routing in ONE_QUEUE or in_turn)
+
+    def tokens(self, law: PoolLaw) -> BunchedTimes:
+        """Return the times per output token of a decode instance."""
         return BunchedTimes(law, self.pool.lengths_cv2, self.arrival_scv(self.decode_instances))
 
     def in_proportion(self, targets: ServiceLevels) -> Disaggregated | None:
@@ -151,9 +172,23 @@ class Disaggregated(System):
 
     def prefill_goodput(self, ttft_slo_ms: float, attainment: float) -> float | None:
         """Return the largest rate of one prefill instance at which enough first tokens are in time, or ``None``."""
-        return forms.max_rate(
-            1e-3 * ttft_slo_ms, attainment, self.prefill_law, self.arrival_scv(self.prefill_instances)
-        )
+        limit, law, instances = 1e-3 * ttft_slo_ms, self.prefill_law, self.prefill_instances
+        if self._shares_a_queue:
+            together = pooled_max_rate(limit, attainment, law, int(instances), self.arrival_scv())
+            return None if together is None else together / instances
+        return forms.max_rate(limit, attainment, law, self._prompts_scv)
+
+    def first_in_time(self, rate: float, ttft_slo_ms: float) -> float:
+        """Return the share of the first tokens that are in time at a rate [requests/s]; 0 where the pool does not keep up."""
+        try:
+            return float(self.prompts(rate).finished_within(1e-3 * ttft_slo_ms))
+        except DomainError:
+            return 0.0
+
+    def next_in_time(self, rate: float, tpot_slo_ms: float) -> float:
+        """Return the share of the requests whose tokens are in time at a rate [requests/s]; 0 where the pool does not keep up."""
+        law = self.pool.law(rate / self.decode_instances)
+        return 0.0 if law is None else float(self.tokens(law).share_within(1e-3 * tpot_slo_ms))
 
     def decode_goodput(self, tpot_slo_ms: float, attainment: float) -> float | None:
         """Return the largest rate of one decode instance at which enough requests are in time, or ``None``."""
@@ -162,11 +197,11 @@ class Disaggregated(System):
             return at_random
 
         def excess(rate: float) -> float:
-            law = self.pool.law(rate)
-            return (0.0 if law is None else float(self._tokens(law).share_within(1e-3 * tpot_slo_ms))) - attainment
+            return self.next_in_time(rate * self.decode_instances, tpot_slo_ms) - attainment
 
         low = LOWEST * at_random
-        high = at_random if self.inputs.arrival_scv > 1 else (1 - PRECISION) * self.pool.capacity
+        bursty = self.arrival_scv(self.decode_instances) > 1
+        high = at_random if bursty else (1 - PRECISION) * self.pool.capacity
         if excess(low) < 0:
             return None
         return high if excess(high) >= 0 else float(brentq(excess, low, high, xtol=PRECISION * at_random))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from calculators.lengths import spread_of
 from calculators.outputs import readable, short
+from calculators.routers import ROUTERS
 from calculators.ttft.batching import Batching
 from calculators.ttft.bursts import Arrivals, BurstOnIdle, at_random
 from calculators.ttft.convoy import Convoy, Elsewhere
-from calculators.ttft.effects import ROUTERS
 from calculators.ttft.inputs import TtftInputs, statistic
 
 NO_STEADY_STATE = "Without a steady state there is nothing to compare: lower the rate, or add instances."

@@ -32,6 +32,9 @@ from calculators.ttft.traffic import is_plain
 from formulas.closed_form import DomainError
 from formulas.queueing import md1
 
+SEARCHED_REQUESTS = 100_000
+"""Requests of each simulation while it is looked for the instances needed."""
+
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 """The percentiles that every answer reports, by the beginning of their key."""
 
@@ -147,7 +150,14 @@ def _reached_by_more(inputs: TtftInputs, queue: Queue) -> bool:
 
 def _not_looked_for(queue: Queue, instances: int | None, verdict: str) -> str:
     """Return what to do where the number of instances is not found by itself."""
-    if instances is not None or verdict in ("too_slow_unloaded", "does_not_fit"):
+    if verdict in ("too_slow_unloaded", "does_not_fit"):
+        return ""
+    if queue.kind == "simulation" and instances is not None:
+        return (
+            f"Simulated at this rate only: the highest rate is not looked for. The instances are found by simulations of "
+            f"{SEARCHED_REQUESTS:,} requests at most, so that one more or less may be right."
+        )
+    if instances is not None:
         return ""
     if queue.kind == "simulation":
         return (
@@ -194,8 +204,7 @@ def _highest_rate(queue: Queue, limit_ms: float, level: float | None) -> float |
 def instances_needed(inputs: TtftInputs, max_rate: float | None, *, thorough: bool) -> int | None:
     """Return the fewest instances with which this router keeps the target at this rate.
 
-    ``None`` where a simulation would have to tell, where more than 256 are needed, or where it takes seconds
-    and `thorough` is not asked for.
+    ``None`` where more than 256 are needed, or where it takes seconds and `thorough` is not asked for.
     """
     if inputs.routing == "random" and is_poisson(inputs):
         return None if max_rate is None else instances_for(inputs.rate, max_rate / inputs.servers)
@@ -203,8 +212,10 @@ def instances_needed(inputs: TtftInputs, max_rate: float | None, *, thorough: bo
         several = queue_of(replace(inputs, servers=max(inputs.servers, 2)))
     except InputsError:  # batches and orders behind this router are not computed
         return None
-    if several.kind == "simulation" or not (several.quick or thorough):
+    if not (several.quick or thorough):
         return None
+    if several.kind == "simulation":
+        inputs = replace(inputs, customers=min(inputs.customers, SEARCHED_REQUESTS))
     return fewest_servers(lambda count: keeps_target(inputs, count), math.floor(inputs.rate / _alone(inputs)) + 1)
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.outputs import output
+from calculators.routers import OWN_STREAM
 from calculators.service_time import prefill_times_ms
 from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.lengths import law_of
 from calculators.ttft.methods import queue_of
-from calculators.ttft.traffic import OWN_STREAM
 from formulas.queueing import mg1
 from formulas.queueing.order import CONVOY_AFFECTED, CONVOY_EXTRA_WAIT
 

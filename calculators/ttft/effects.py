@@ -13,8 +13,9 @@ from calculators.fleet import fewest_servers
 from calculators.inputs import InputsError, declared
 from calculators.lengths import WIDEST_UNIFORM
 from calculators.outputs import output
+from calculators.routers import ROUTERS
 from calculators.ttft.arrivals import TYPICAL_SCV, in_words
-from calculators.ttft.compute import error_of, keeps_target
+from calculators.ttft.compute import SEARCHED_REQUESTS, error_of, keeps_target
 from calculators.ttft.inputs import TtftInputs, level_of
 from calculators.ttft.methods import queue_of
 from calculators.ttft.simulated import Simulated
@@ -25,17 +26,6 @@ SPREAD, ROUTER = 1.0, "shared"
 
 SKETCHED_REQUESTS = 30_000
 """Requests of a simulation that nobody asked for: some hundredths of a second."""
-
-SEARCHED_REQUESTS = 100_000
-"""Requests of each simulation while it is looked for the instances needed."""
-
-ROUTERS = {
-    "random": "at random",
-    "round_robin": "round robin",
-    "shortest_queue": "shortest queue",
-    "least_work": "least work",
-    "shared": "one shared queue",
-}
 
 
 @dataclass(frozen=True)

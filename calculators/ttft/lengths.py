@@ -52,36 +52,3 @@ def _law(inputs: SpreadInputs) -> ServiceLaw:
         each = inputs.service_ms / 1e3 / inputs.prompt_tokens
         return service_law(lengths, lambda length: each * np.asarray(length, float))
     return service_law(lengths, lambda length: prefill_times_ms(inputs, length) / 1e3)
-
-
-@dataclass(frozen=True, eq=False)
-class LawTimes:
-    """A law of service times as the formulas for many servers ask for it."""
-
-    law: ServiceLaw
-
-    @property
-    def mean(self) -> float:
-        """Mean [s]."""
-        return self.law.mean
-
-    @property
-    def cv(self) -> float:
-        """Coefficient of variation []."""
-        return float(self.law.scv**0.5)
-
-    def excess(self, x: Any) -> Any:
-        """Mean of what a service takes beyond `x`, counted as nothing for a shorter one [s]."""
-        x = np.asarray(x, float)
-        values, weights = self.law.all_values, self.law.all_weights
-        longer = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
-        rest = np.append(np.cumsum((weights * values)[::-1])[::-1], 0.0)
-        first = np.searchsorted(values, x, side="right")
-        return np.maximum(rest[first] - x * longer[first], 0.0)
-
-    def quantile(self, level: Any) -> Any:
-        """Time that a share `level` of the services do not exceed [s]."""
-        level = np.asarray(level, float)
-        if not level.ndim:
-            return np.asarray(self.law.quantile(float(level)))
-        return self.law.quantile(np.clip(level, 1e-300, 1 - 1e-16))

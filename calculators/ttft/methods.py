@@ -8,6 +8,7 @@ from typing import Any
 
 from calculators.inputs import InputError, InputsError, defaults, part_of
 from calculators.lengths import spread_of
+from calculators.routers import ONE_QUEUE
 from calculators.service_time import prefill_time
 from calculators.ttft.arrivals import MOST_CHANGES, OF_KIND, BurstyArrivals, changes_in, is_poisson
 from calculators.ttft.batched import Batched
@@ -21,12 +22,12 @@ from calculators.ttft.queues import (
     Mg1,
     Queue,
     RoundRobin,
+    SharedBursty,
     SharedEqual,
     SharedSpread,
     SwitchingD1,
 )
 from calculators.ttft.simulated import Simulated, SimulationInputs
-from calculators.ttft.traffic import ONE_QUEUE
 from formulas.queueing.bursts.gamma_contour import MOST_EVEN
 from formulas.queueing.bursts.gamma_prompts import LEAST_SHAPE, MOST_SHAPE
 
@@ -96,11 +97,11 @@ def _gamma(inputs: SimulationInputs) -> Queue | None:
     if equal_ms:
         computed = shape <= MOST_EVEN or shape == math.inf
         return GammaD1(law_of(inputs), inputs.servers, equal_ms, shape=shape) if computed else None
-    smooth = (
-        inputs.prompt_histogram or inputs.prompt_distribution != "two_point"
-    )  # its kinks would be off by up to 1e-3
+    if inputs.routing in ONE_QUEUE and not alone and inputs.arrival_scv:
+        return SharedBursty(law_of(inputs), inputs.servers, arrival_scv=inputs.arrival_scv)
+    kinks = not inputs.prompt_histogram and inputs.prompt_distribution == "two_point"  # they would be off by up to 1e-3
     in_turn = alone or inputs.routing == "round_robin"
-    if smooth and in_turn and LEAST_SHAPE <= shape <= MOST_SHAPE:
+    if not kinks and in_turn and LEAST_SHAPE <= shape <= MOST_SHAPE:
         return GammaG1(law_of(inputs), inputs.servers, shape=shape)
     return None
 

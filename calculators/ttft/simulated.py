@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from calculators.scenario import Simulation
 from calculators.ttft.arrivals import BurstyArrivals, clumping, gaps_of
-from calculators.ttft.lengths import LawTimes, SpreadInputs
+from calculators.ttft.lengths import SpreadInputs
 from calculators.ttft.queues import Kind, Queue
 from formulas.montecarlo.agreement import estimates
 from formulas.montecarlo.confidence import Interval
 from formulas.montecarlo.routers import simulate_routed
 from formulas.montecarlo.routing_check import routed_relaxation
+from formulas.queueing.many_servers import LawTimes
 
 Array = NDArray[np.float64]
 

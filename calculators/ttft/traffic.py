@@ -7,18 +7,12 @@ from typing import Any
 
 from calculators.inputs import choice, file_path, integer
 from calculators.lengths import spread_of
-from calculators.scenario import Burstiness, PromptLaw
+from calculators.scenario import Burstiness, PromptLaw, Routing
 from calculators.ttft.arrivals import is_poisson
-
-OWN_STREAM = ("random", "round_robin")
-"""Routers that do not look at the instances: each of those then has a queue of its own."""
-
-ONE_QUEUE = ("shared", "least_work")
-"""Routers behind which every prompt starts as soon as any instance is free."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RealTraffic(PromptLaw, Burstiness):
+class RealTraffic(PromptLaw, Routing, Burstiness):
     """What makes traffic harder than equal prompts at Poisson times on one instance."""
 
     servers: int = integer(
@@ -29,13 +23,6 @@ class RealTraffic(PromptLaw, Burstiness):
         step=1,
         symbol="c",
         help="Instances that share the arrival rate: with more than one, the rate is that of all of them together.",
-    )
-    routing: str = choice(
-        "Router",
-        options=("random", "round_robin", "shortest_queue", "least_work", "shared"),
-        default="random",
-        help="How a prompt gets its instance: at random, in turn, the fewest prompts there, the least work left there, "
-        "or one queue that all instances share. With one instance it makes no difference.",
     )
     batch_size: int = integer(
         "Prompts prefilled together",

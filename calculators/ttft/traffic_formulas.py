@@ -17,6 +17,7 @@ from calculators.ttft.queues import (
     Mg1,
     Queue,
     RoundRobin,
+    SharedBursty,
     SharedEqual,
     SharedSpread,
     SwitchingD1,
@@ -25,12 +26,16 @@ from formulas.queueing import bursts, md1, mg1
 from formulas.queueing import pollaczek_khinchine as pk
 from formulas.queueing.batching import BATCH_CAPACITY
 from formulas.queueing.many_servers import (
+    BURSTY_MEAN_WAIT,
+    EVEN_MEAN_WAIT,
     KIMURA_MEAN_WAIT,
     MMC_MEAN_WAIT,
     ROUND_ROBIN_MEAN_WAIT,
     erlang_c,
     mdc,
+    mgc_mean_wait,
 )
+from formulas.queueing.many_servers.bursty import equal_waits
 from formulas.queueing.order import COBHAM_WAIT
 
 Values = dict[str, Any]
@@ -134,6 +139,16 @@ def _shared_spread(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]
     return [Shown(MMC_MEAN_WAIT, erlang), Shown(KIMURA_MEAN_WAIT, kimura, queue.error or "")]
 
 
+def _shared_bursty(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]:
+    assert isinstance(queue, SharedBursty)  # noqa: S101 - chosen by its class
+    cv, mean, note = queue.times.cv, queue.law.mean, queue.error or ""
+    poisson = mean * mgc_mean_wait(inputs.servers, load, cv)
+    if queue.arrival_scv < 1:
+        return [Shown(EVEN_MEAN_WAIT, {"poisson_wait": poisson, "arrival_scv": queue.arrival_scv, "cv": cv}, note)]
+    waits = equal_waits(mean, inputs.servers, load, queue.arrival_scv)
+    return [Shown(BURSTY_MEAN_WAIT, {"poisson_wait": poisson} | waits, note)]
+
+
 def _round_robin(inputs: TtftInputs, queue: Queue, load: float) -> list[Shown]:
     values = {
         "utilization": load, "servers": inputs.servers, "cv": queue.law.scv**0.5, "mean_service": queue.law.mean,
@@ -172,6 +187,7 @@ _BY_METHOD: dict[type[Queue], Callable[[TtftInputs, Queue, float], list[Shown]]]
     GammaG1: _gamma_spread,
     SharedEqual: _shared_equal,
     SharedSpread: _shared_spread,
+    SharedBursty: _shared_bursty,
     RoundRobin: _round_robin,
     Ordered: _ordered,
 }

@@ -6,10 +6,10 @@ import hardware_db
 from calculators import checks, lengths
 from calculators.machine import assumptions_of
 from calculators.outputs import apart, counted, readable, short
+from calculators.routers import ROUTERS
 from calculators.ttft.arrivals import in_words
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import TtftResult
-from calculators.ttft.effects import ROUTERS
 from calculators.ttft.inputs import TtftInputs, level_of, statistic
 from calculators.ttft.lengths import law_of
 from calculators.ttft.methods import queue_of

@@ -33,8 +33,7 @@ from calculators.parallelism.compute import compute as compute_parallelism
 from calculators.pools import curves as pools_curves
 from calculators.pools import figures as pools_figures
 from calculators.pools.compute import compute as compute_pools
-from calculators.pools.compute import sides_of
-from calculators.pools.goodputs import goodputs_of
+from calculators.pools.compute import goodputs_of, sides_of
 from calculators.pools.inputs import PoolsInputs
 from calculators.speculative import curves as speculative_curves
 from calculators.speculative import figures as speculative_figures

@@ -7,7 +7,7 @@ import pytest
 
 from calculators.inputs import InputsError
 from calculators.lengths import histogram_of, histogram_remarks, lengths_of, spread_of, text_of
-from calculators.pools.goodputs import goodputs_of
+from calculators.pools.compute import goodputs_of
 from calculators.pools.inputs import PoolsInputs
 from calculators.scenario import Workload
 from calculators.simulation import prompt_lengths

@@ -16,8 +16,7 @@ from calculators import outputs
 from calculators.inputs import InputsError, part_of
 from calculators.pools import curves, explanation, figures, wording
 from calculators.pools.check import check
-from calculators.pools.compute import compute, sides_of
-from calculators.pools.goodputs import goodputs_of
+from calculators.pools.compute import compute, goodputs_of, sides_of
 from calculators.pools.inputs import PoolsInputs
 from calculators.systems import Disaggregated, PrefillFirst, ServingInputs
 from formulas.closed_form import DomainError

@@ -184,6 +184,8 @@ INSIDE = {  # every formula, at a point of its domain
     },
     many_servers.KIMURA_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286, "equal_wait": 0.0152},
     many_servers.ALLEN_CUNNEEN_MEAN_WAIT: {"cv": 1.7, "exponential_wait": 0.0286},
+    many_servers.BURSTY_MEAN_WAIT: {"poisson_wait": 0.0286, "bursty_equal_wait": 0.0903, "equal_wait": 0.0152},
+    many_servers.EVEN_MEAN_WAIT: {"poisson_wait": 0.0286, "arrival_scv": 0.25, "cv": 1.3},
     many_servers.ROUND_ROBIN_MEAN_WAIT: {"utilization": 0.8, "servers": 8, "cv": 1.3, "mean_service": 0.1},
     pools.PLANNED_RATE: {"rate": 60, "headroom": 0.3},
     pools.INSTANCES: {"carried_rate": 50, "goodput": 6},

@@ -7,9 +7,9 @@ from calculators.ttft.queues.base import Kind, Queue
 from calculators.ttft.queues.bursty import BatchD1, SwitchingD1
 from calculators.ttft.queues.gamma import GammaD1, GammaG1
 from calculators.ttft.queues.poisson import Md1, Mg1
-from calculators.ttft.queues.pool import RoundRobin, SharedEqual, SharedSpread
+from calculators.ttft.queues.pool import RoundRobin, SharedBursty, SharedEqual, SharedSpread
 
 __all__ = [
-    "BatchD1", "GammaD1", "GammaG1", "Kind", "Md1", "Mg1", "Queue", "RoundRobin", "SharedEqual", "SharedSpread",
+    "BatchD1", "GammaD1", "GammaG1", "Kind", "Md1", "Mg1", "Queue", "RoundRobin", "SharedBursty", "SharedEqual", "SharedSpread",
     "SwitchingD1",
 ]  # fmt: skip

@@ -9,9 +9,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from calculators.ttft.lengths import LawTimes
-from calculators.ttft.queues.base import Array, Queue
-from formulas.queueing.many_servers import MEASURED_ERRORS, Law, mdc, mgc_mean_wait, own_queue_laws, shared_queue_laws
+from calculators.ttft.queues.base import Array, Kind, Queue
+from formulas.queueing.many_servers import (
+    MEASURED_ERRORS,
+    Law,
+    LawTimes,
+    mdc,
+    mgc_mean_wait,
+    own_queue_laws,
+    shared_queue_laws,
+)
+from formulas.queueing.many_servers.bursty import BURSTY_ERROR, bursty_queue_laws
 from formulas.queueing.many_servers.lattice import LatticeLaw
 from formulas.queueing.service import LognormalLengths
 
@@ -141,4 +149,37 @@ class SharedSpread(OnLattice):
     def laws_at(self, load: float) -> Laws:
         """Compute the laws of the wait and of TTFT."""
         found = shared_queue_laws(self.times, self.servers, load)
+        return found.wait, found.ttft
+
+
+@dataclass(frozen=True, eq=False)
+class SharedBursty(OnLattice):
+    """Prompts that differ, gamma gaps, and a queue that all instances share.
+
+    Attributes
+    ----------
+    arrival_scv
+        Squared coefficient of variation of the gaps.
+    """
+
+    arrival_scv: float = 1.0
+    kind: ClassVar[Kind] = "approximation"
+
+    @property
+    def name(self) -> str:
+        """The method in a sentence."""
+        return "G/G/c, one queue for all: the distribution of M/G/c, with what bursts add to equal prompts, for which it is exact."
+
+    @property
+    def error(self) -> str | None:
+        """How far off it may be."""
+        lognormal = all(isinstance(part.lengths, LognormalLengths) for part in self.law.parts)
+        measured = 0.25 <= self.arrival_scv <= 4 and self.times.cv <= 2 and self.servers <= MOST_MEASURED
+        if not (lognormal and measured):
+            return "An approximation, whose error is not measured for lengths, gaps or instances like these."
+        return f"An approximation: {BURSTY_ERROR}"
+
+    def laws_at(self, load: float) -> Laws:
+        """Compute the laws of the wait and of TTFT."""
+        found = bursty_queue_laws(self.times, self.servers, load, self.arrival_scv)
         return found.wait, found.ttft

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulas.closed_form import DomainError
+from formulas.queueing.service import ServiceLaw
 
 Array = NDArray[np.float64]
 
@@ -175,6 +176,39 @@ class ObservedTimes:
     @cached_property
     def _sum_from(self) -> Array:
         return np.append(np.cumsum(self._ascending[::-1])[::-1], 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LawTimes:
+    """A law of service times (:mod:`formulas.queueing.service`) as the numerics of many servers ask for it."""
+
+    law: ServiceLaw
+
+    @property
+    def mean(self) -> float:
+        """Mean [s]."""
+        return self.law.mean
+
+    @property
+    def cv(self) -> float:
+        """Coefficient of variation []."""
+        return float(self.law.scv**0.5)
+
+    def excess(self, x: Any) -> Any:
+        """Mean of what a service takes beyond `x`, counted as nothing for a shorter one [s]."""
+        x = np.asarray(x, float)
+        values, weights = self.law.all_values, self.law.all_weights
+        longer = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+        rest = np.append(np.cumsum((weights * values)[::-1])[::-1], 0.0)
+        first = np.searchsorted(values, x, side="right")
+        return np.maximum(rest[first] - x * longer[first], 0.0)
+
+    def quantile(self, level: Any) -> Any:
+        """Time that a share `level` of the services do not exceed [s]."""
+        level = np.asarray(level, float)
+        if not level.ndim:
+            return np.asarray(self.law.quantile(float(level)))
+        return self.law.quantile(np.clip(level, 1e-300, 1 - 1e-16))
 
 
 def draw_times(service: ServiceTimes, shape: Any, generator: np.random.Generator) -> Array:
