@@ -1,7 +1,7 @@
 """What an input is: declared once, used by the widget, the link, the command line, the JSON and the report.
 
 An inputs class is a frozen dataclass whose fields are made by :func:`number`, :func:`integer`,
-:func:`choice`, :func:`text`, :func:`file_path` and :func:`same_as`::
+:func:`choice`, :func:`text`, :func:`of_file` and :func:`same_as`::
 
     @dataclass(frozen=True, kw_only=True)
     class Traffic:
@@ -259,17 +259,25 @@ class Text(Input):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilePath(Input):
-    """The path of a file, on the command line only: a link cannot carry a file, and a page takes an upload instead."""
+class OfFile(Input):
+    """What is said of a file, on the command line only: a link cannot carry a file, and a page takes an upload instead.
+
+    Attributes
+    ----------
+    what : str
+        What the value is, for the message.
+    """
+
+    what: str
 
     @property
     def allowed(self) -> str:
         """What it must be."""
-        return f"the path of a file, or empty ({self.empty})"
+        return f"{self.what}, or empty ({self.empty})"
 
     def _check(self, value: object) -> Value:
         if not isinstance(value, str):
-            raise self.error(value, f"not a path; allowed: {self.allowed}")
+            raise self.error(value, f"not text; allowed: {self.allowed}")
         return value
 
 
@@ -349,9 +357,9 @@ def text(label: str, *, default: str = "", help: str, longest: int = 80) -> Any:
     return _declare(Text(label=label, default=default, help=help, longest=longest))
 
 
-def file_path(label: str, *, help: str, empty: str) -> Any:  # noqa: A002 - as above
-    """Declare the path of a file, given on the command line alone, as a dataclass field."""
-    return _declare(FilePath(label=label, default=None, help=help, empty=empty))
+def of_file(label: str, *, what: str = "the path of a file", help: str, empty: str) -> Any:  # noqa: A002 - as above
+    """Declare the path of a file, or what else is said of it, given on the command line alone, as a dataclass field."""
+    return _declare(OfFile(label=label, what=what, default=None, help=help, empty=empty))
 
 
 def same_as(group: type, name: str) -> Any:
@@ -376,7 +384,7 @@ def _declared(inputs: Any) -> Mapping[str, Input]:
 
 def linked(inputs: type) -> Mapping[str, Input]:
     """Return the inputs that a link can carry: all but files."""
-    return {name: each for name, each in declared(inputs).items() if not isinstance(each, FilePath)}
+    return {name: each for name, each in declared(inputs).items() if not isinstance(each, OfFile)}
 
 
 def defaults(inputs: type) -> dict[str, Value]:

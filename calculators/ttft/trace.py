@@ -12,7 +12,8 @@ from calculators.fleet import ROUNDING
 from calculators.inputs import InputError, InputsError, declared
 from calculators.lengths import text_of
 from calculators.outputs import output
-from calculators.traces import Trace, TraceError, read_trace
+from calculators.traces import Columns, Trace, TraceError, read_trace
+from calculators.traces.formats import SECONDS
 from formulas import traffic
 from formulas.closed_form import DomainError
 from formulas.queueing.bursts.gamma_contour import MOST_EVEN
@@ -66,20 +67,48 @@ def summarise(trace: Trace) -> TraceSummary:
     )
 
 
-def trace_at(path: str) -> Trace:
-    """Return the trace in a file, read once as long as the file stays as it is.
+def trace_of(inputs: Any) -> Trace:
+    """Return the trace in the file that inputs name, read once as long as the file stays as it is.
 
     Raises
     ------
     InputsError
-        If it cannot be read, or is no trace.
+        If it cannot be read, or is no trace, or its columns are not named as they should be.
     """
-    return _guarded(path, lambda: _read(path, *_stamp(path)))
+    path, columns = inputs.trace, columns_of(inputs.trace_columns)
+    return _guarded(path, lambda: _read(path, columns, *_stamp(path)))
 
 
-def summary_of(path: str) -> TraceSummary:
-    """Return what the trace in a file says; raises as :func:`trace_at`."""
-    return _guarded(path, lambda: _summary(path, *_stamp(path)))
+def summary_of(inputs: Any) -> TraceSummary:
+    """Return what the trace in the file that inputs name says; raises as :func:`trace_of`."""
+    path, columns = inputs.trace, columns_of(inputs.trace_columns)
+    return _guarded(path, lambda: _summary(path, columns, *_stamp(path)))
+
+
+def columns_of(text: str | None) -> Columns | None:
+    """Return the columns that a text names, ``None`` for those of the format.
+
+    Raises
+    ------
+    InputsError
+        If it names none, or not all of them.
+
+    Examples
+    --------
+    >>> columns_of("time=t, input=in, output=out, unit=ms")
+    Columns(time='t', input_tokens='in', output_tokens='out', time_unit='ms', name='your columns')
+    """
+    if not text:
+        return None
+    named = {name.strip(): column.strip() for name, _, column in (part.partition("=") for part in text.split(","))}
+    unit = named.pop("unit", None)
+    if set(named) != {"time", "input", "output"} or not all(named.values()) or unit not in (None, *SECONDS):
+        sentence = (
+            "three columns and a unit are to be named, as in time=arrived,input=prompt,output=answer,unit=ms; units: "
+            f"{', '.join(SECONDS)}, or none"
+        )
+        raise InputsError([InputError("trace_columns", text, sentence)])
+    return Columns(named["time"], named["input"], named["output"], unit)
 
 
 def _guarded(path: str, function: Callable[[], R]) -> R:
@@ -96,13 +125,13 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=2)
-def _read(path: str, changed: int, size: int) -> Trace:  # noqa: ARG001 - what a changed file is told apart by
-    return read_trace(path)
+def _read(path: str, columns: Columns | None, changed: int, size: int) -> Trace:  # noqa: ARG001 - what a changed file is told apart by
+    return read_trace(path, columns)
 
 
 @lru_cache(maxsize=8)
-def _summary(path: str, changed: int, size: int) -> TraceSummary:
-    return summarise(_read(path, changed, size))
+def _summary(path: str, columns: Columns | None, changed: int, size: int) -> TraceSummary:
+    return summarise(_read(path, columns, changed, size))
 
 
 def values_from(summary: TraceSummary) -> dict[str, float | str]:
@@ -135,7 +164,7 @@ def fill_from_trace(inputs: Any, given: frozenset[str]) -> Any:
     known, filled, errors = declared(type(inputs)), {}, []
     if given & {"prompt_cv", "prompt_distribution"}:  # who says how they are spread does not want the trace's own
         given |= {"prompt_histogram"}
-    for name, value in values_from(summary_of(inputs.trace)).items():
+    for name, value in values_from(summary_of(inputs)).items():
         if name not in given:
             try:
                 filled[name] = known[name].check(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from calculators.inputs import choice, file_path, integer
+from calculators.inputs import choice, integer, of_file
 from calculators.lengths import spread_of
 from calculators.scenario import Burstiness, PromptLaw, Routing
 from calculators.ttft.arrivals import is_poisson
@@ -41,11 +41,18 @@ class RealTraffic(PromptLaw, Routing, Burstiness):
         help="First come first served; prompts up to the mean length before longer ones; or always the shortest. "
         "A prompt in service is not interrupted.",
     )
-    trace: str | None = file_path(
+    trace: str | None = of_file(
         "Trace",
         empty="none",
         help="On the command line, a file of requests (CSV or JSON lines, gzip or not): rate, mean lengths, spread "
         "and burstiness are taken from it unless they are given. On the page, upload it; a link cannot carry a file.",
+    )
+    trace_columns: str | None = of_file(
+        "Columns of the trace",
+        what="columns as in time=arrived,input=prompt,output=answer,unit=ms",
+        empty="by the format",
+        help="On the command line, for a trace of no known format: which columns hold the time of arrival, the tokens in and the "
+        "tokens out, and the unit of the times (date, s, ms, us, ns; left out, it is told by the first one).",
     )
 
 

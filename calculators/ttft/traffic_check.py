@@ -11,7 +11,7 @@ from calculators.ttft.methods import queue_of
 from calculators.ttft.queues import Queue
 from calculators.ttft.replay import Replay, replay
 from calculators.ttft.simulated import Run, Simulated, simulate
-from calculators.ttft.trace import trace_at
+from calculators.ttft.trace import trace_of
 from formulas.closed_form import DomainError
 from formulas.montecarlo.agreement import checked_value, estimates, long_enough
 
@@ -77,7 +77,7 @@ def check_traffic(inputs: TtftInputs) -> TrafficCheck:
         compared=tuple(
             compared(name, value, simulated[name], 1.0) for name, value in answers.items() if name not in exact
         ),
-        replay=None if inputs.trace is None else replay(inputs, trace_at(inputs.trace)),
+        replay=None if inputs.trace is None else replay(inputs, trace_of(inputs)),
     )
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -296,9 +297,8 @@ def test_the_effects_are_those_of_the_calculation():
     assert rows["spread alone"].times_plain > 1
     assert rows["router alone"].times_plain < 1
     assert has_slow_rows(inputs)
-    assert next(
-        row for name, row in rows.items() if "together" in name
-    ).simulated  # bursts and spread behind a shared queue
+    together = next(row for name, row in rows.items() if "together" in name)
+    assert together.method.startswith("G/G/c")
     held_up = {row.traffic: row for row in effects(replace(inputs, routing="shortest_queue"), slow=False)}
     assert held_up["router alone: shortest queue"].p99_ttft_ms is None  # too slow to be simulated unasked
     assert held_up["bursts alone: gamma arrivals, scv 4"].times_plain > 1
@@ -407,6 +407,78 @@ def test_a_trace_fills_what_was_not_given(run, trace_file):
     assert report["inputs"]["prompt_cv"] == summary["prompt_cv"]
     assert "M/G/1" in report["results"]["method"]
     assert report["check"]["replay"]["requests"] == 2000
+
+
+@pytest.fixture
+def unknown_trace(tmp_path):
+    path = tmp_path / "own.csv"
+    rows = "".join(f"{200 * n},{400 + 37 * n % 900},{n % 50 + 1}\n" for n in range(300))
+    path.write_text("arrived,prompt,answer\n" + rows)
+    return str(path)
+
+
+def test_the_columns_of_an_unknown_trace_are_named_on_the_command_line(run, unknown_trace):
+    status, _, err = run("ttft", "--trace", unknown_trace)
+    assert (status, "no format known" in err) == (2, True)
+    columns = "time=arrived, input=prompt, output=answer, unit=ms"
+    status, out, _ = run("ttft", "--trace", unknown_trace, "--trace-columns", columns, "--json")
+    report = json.loads(out)
+    assert (status, report["results"]["trace"]["requests"]) == (0, 300)
+    assert report["inputs"]["rate"] == pytest.approx(5, rel=0.01)
+    assert report["inputs"]["prompt_histogram"]
+    assert "trace" not in report["link"]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    ["arrived", "time=arrived", "time=arrived,input=prompt,output=answer,unit=days", "time=,input=a,output=b"],
+)
+def test_columns_that_are_not_named_as_they_should_be(run, unknown_trace, columns):
+    status, _, err = run("ttft", "--trace", unknown_trace, "--trace-columns", columns)
+    assert status == 2
+    assert err.startswith("calculators: trace_columns = ")
+    assert "time=arrived,input=prompt,output=answer,unit=ms" in err
+
+
+def test_a_replay_is_printed_as_a_table(run, trace_file):
+    status, out, _ = run("ttft", "--trace", str(trace_file), "--rate", "5", "--check", "--customers", "20000")
+    assert status == 0
+    assert "{'" not in out
+    assert re.search(r"\n +label +replayed_ms +formula_ms\n +mean ", out)
+
+
+def test_the_command_line_finds_the_instances_by_simulation(run):
+    status, out, _ = run(
+        "ttft", "--service-ms", "50", "--rate", "60", "--servers", "4", "--routing", "shortest_queue", "--prompt-cv", "1",
+        "--ttft-slo-ms", "300", "--customers", "20000", "--json",
+    )  # fmt: skip
+    report = json.loads(out)
+    assert status == 0
+    assert 4 <= report["results"]["instances"] <= 6
+    assert "one more or less" in " ".join(report["warnings"])
+
+
+def test_bursts_of_spread_prompts_behind_one_queue_have_a_formula(run):
+    asked = [
+        "ttft",
+        "--service-ms",
+        "50",
+        "--rate",
+        "60",
+        "--servers",
+        "4",
+        "--prompt-cv",
+        "1",
+        "--arrival-scv",
+        "4",
+        "--json",
+    ]
+    _, out, _ = run(*asked, "--routing", "shared", "--check", "--customers", "100000")
+    report = json.loads(out)
+    assert report["results"]["method"].startswith("G/G/c")
+    assert report["results"]["instances"] is not None
+    (p99,) = (row for row in report["check"]["compared"] if row["label"] == "P99")
+    assert abs(p99["off_percent"]) < 20
 
 
 @pytest.mark.parametrize(
