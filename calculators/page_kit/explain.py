@@ -124,7 +124,8 @@ class Layout:
 
 def _layout(columns: Mapping[str, Sequence[Any]], digits: int) -> Layout:
     heads = list(columns)
-    cells = [max((_pixels(_text(value, digits)) for value in values), default=0.0) for values in columns.values()]
+    sizes = [[_pixels(_text(value, digits)) for value in values] for values in columns.values()]
+    cells = [max(each, default=0.0) for each in sizes]
     texts = [any(isinstance(value, str) for value in values) for values in columns.values()]
     if sum(map(max, map(_pixels, heads), cells)) > TABLE_WIDTH:
         heads = [_short(head) for head in heads]
@@ -136,7 +137,14 @@ def _layout(columns: Mapping[str, Sequence[Any]], digits: int) -> Layout:
         widest -= 2
     given = _given(natural, least, widest)
     lines = max((_lines(cell, width) for cell, width in zip(cells, given, strict=True)), default=1)
-    widths = [int(width) if width < all_of_it else None for width, all_of_it in zip(given, natural, strict=True)]
+    # The browser measures the first ten cells of a column, and leaves out those that are far longer than the others.
+    trusted = [
+        not text or min(each, default=0.0) > cell / 2 for each, text, cell in zip(sizes, texts, cells, strict=True)
+    ]
+    widths = [
+        None if trust and width == all_of_it else int(width)
+        for trust, width, all_of_it in zip(trusted, given, natural, strict=True)
+    ]
     return Layout(heads, widths, max(_WRAPPED, _ABOVE + _LINE * lines) if lines > 1 else None)
 
 

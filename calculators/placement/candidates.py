@@ -208,7 +208,7 @@ class Evaluator:
             return _refused("prefill", shape, "time", (late,), slots, 1e3 * pipeline.latency_s)
         notes = _uneven(inputs, shape)
         if pipeline.is_simulated:
-            notes = (*notes, "simulated, as prompts that spread wait in every stage anew")
+            notes = (*notes, "simulated")
         if inputs.steps and goodput > self.hand_off.max_rate:
             notes = (
                 *notes,

@@ -37,13 +37,14 @@ def goodput_per_gpu(result: PlacementResult) -> go.Figure:
         if chosen
     ]
     values = [each.goodput_per_gpu or 0.0 for each in allowed] or [1.0]
+    low, high = min(values), max(values)
     return plots.figure(
         traces,
         x="Accelerators of an instance",
         y="Goodput of each accelerator (requests/s)",
         hovermode="closest",
         xaxis=plots.log_axis(0.8, 1.3 * most),
-        yaxis=plots.log_axis(0.6 * min(values), 2.2 * max(values)),
+        yaxis=plots.log_axis(0.6 * low, 2 * high * (high / low) ** 0.1),  # room for a name above the highest,
     )
 
 

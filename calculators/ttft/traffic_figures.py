@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from calculators import plots
-from calculators.outputs import readable, short
+from calculators.outputs import duration, readable, short
 from calculators.ttft.effects import Effect
 from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.trace_statistics import BurstCurve, LengthCurve, RateCurve, TraceStatistics
@@ -27,7 +27,7 @@ def effect_bars(inputs: TtftInputs, rows: list[Effect]) -> go.Figure:
     marks, notes = [], []
     if inputs.ttft_slo_ms < 1.5 * largest:
         shape, note = plots.upright(
-            inputs.ttft_slo_ms, f"target {readable(inputs.ttft_slo_ms)} ms", plots.TARGET, side="right", height=1.0
+            inputs.ttft_slo_ms, f"target {duration(inputs.ttft_slo_ms)}", plots.TARGET, side="right", height=1.0
         )
         marks, notes = [shape], [note | {"yanchor": "bottom"}]
     return plots.figure(
