@@ -31,7 +31,7 @@ def _formula(shown: ShownFormula, time: int) -> None:
     st.markdown(f"**{form.name[0].upper()}{form.name[1:]}**")
     values: dict[str, Any] = dict(shown.values)
     broken = form.violations(**values)
-    with st.container(horizontal=True, gap="large", vertical_alignment="center"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         st.latex(form.latex(), width="content")
         if not broken:
             st.latex(form.substituted(**values), width="content")
