@@ -28,7 +28,7 @@ SKETCHED_REQUESTS = 30_000
 SEARCHED_REQUESTS = 100_000
 """Requests of each simulation while it is looked for the instances needed."""
 
-NOT_ASKED = "Not simulated yet: no formula, and it takes a second. The button above asks for it."
+NOT_ASKED = "Not simulated yet: the button above asks for it."
 """What stands for the method of a row that waits for the reader."""
 
 ROUTERS = {

@@ -26,8 +26,9 @@ def effect_bars(inputs: TtftInputs, rows: list[Effect]) -> go.Figure:
     largest = max((row.p99_ttft_ms or 0.0 for row in shown), default=inputs.ttft_slo_ms)
     marks, notes = [], []
     if inputs.ttft_slo_ms < 1.5 * largest:
+        side = "left" if inputs.ttft_slo_ms > 0.5 * largest else "right"
         shape, note = plots.upright(
-            inputs.ttft_slo_ms, f"target {duration(inputs.ttft_slo_ms)}", plots.TARGET, side="right", height=1.0
+            inputs.ttft_slo_ms, f"target {duration(inputs.ttft_slo_ms)}", plots.TARGET, side=side, height=1.0
         )
         marks, notes = [shape], [note | {"yanchor": "bottom"}]
     return plots.figure(

@@ -88,8 +88,8 @@ def _pool_sentence(inputs: TtftInputs, result: TtftResult, rate: str, target: st
             meet = "" if result.instances is None else f" **{_fleet(inputs, result)}** meet the target of {target}."
             return f"{pool[0].upper()}{pool[1:]} {verb} less than {capacity} requests/s, and {rate} arrive: the queue grows without end.{meet}"
         case "too_slow_unloaded":
-            unloaded = apart(queue_of(inputs).unloaded_ms(level_of(inputs)), inputs.ttft_slo_ms)
-            return f"Without any wait the {statistic(inputs)} is **{unloaded} ms**, and the target is {target}: no number of instances meets it."
+            unloaded = duration(queue_of(inputs).unloaded_ms(level_of(inputs)), inputs.ttft_slo_ms)
+            return f"Without any wait the {statistic(inputs)} is **{unloaded}**, and the target is {target}: no number of instances meets it."
     return "The weights do not fit in memory: no number of these instances serves this model."
 
 
