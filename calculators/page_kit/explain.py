@@ -66,6 +66,7 @@ WHOLE_ROWS = 16
 
 _CHARACTER, _PADDING = 5.7, 18.0  # pixels: of a character, and beside a cell's text
 _WIDEST, _NARROWEST = 480, 150  # pixels of a column of text: beyond, Streamlit cuts it; below, every word is a line
+_NARROWEST_OF_MANY = 340  # in a table of many rows, of which one line each shows more
 _LINE, _ABOVE, _WRAPPED = 19, 14, 62  # pixels: of a line of text, around it, and of the lowest row that Streamlit wraps
 
 _SHORT_UNITS = {"(requests/s)": "(/s)"}
@@ -130,10 +131,13 @@ def _layout(columns: Mapping[str, Sequence[Any]], digits: int) -> Layout:
     if sum(map(max, map(_pixels, heads), cells)) > TABLE_WIDTH:
         heads = [_short(head) for head in heads]
     natural = [max(_pixels(head), cell) for head, cell in zip(heads, cells, strict=True)]
-    least = [max(_pixels(head), _NARROWEST) if text else width
-             for head, text, width in zip(heads, texts, natural, strict=True)]  # fmt: skip
+    narrowest = _NARROWEST if max(map(len, sizes), default=0) <= WHOLE_ROWS else _NARROWEST_OF_MANY
+    least = [
+        max(_pixels(head), min(width, narrowest)) if text else width
+        for head, text, width in zip(heads, texts, natural, strict=True)
+    ]
     widest = float(_WIDEST) if sum(natural) > TABLE_WIDTH else max(natural, default=0.0)
-    while widest > _NARROWEST and sum(_given(natural, least, widest)) > TABLE_WIDTH:  # the longest texts give way first
+    while widest > narrowest and sum(_given(natural, least, widest)) > TABLE_WIDTH:  # the longest texts give way first
         widest -= 2
     given = _given(natural, least, widest)
     lines = max((_lines(cell, width) for cell, width in zip(cells, given, strict=True)), default=1)

@@ -124,7 +124,7 @@ def on_spread(inputs: ParallelismInputs, result: ParallelismResult) -> str:
             "prompt lengths* (sidebar, *This page*) to see by how much."
         )
     parts = [
-        f"{NAMES[way]} {short(value, 'ms')} (equal prompts: {getattr(result, f'{way}_mean_ttft_ms'):.4g} ms)"
+        f"{NAMES[way]} {short(value, 'ms')} (equal prompts: {short(getattr(result, f'{way}_mean_ttft_ms'), 'ms')})"
         for way in ("tp", "pp", "replicas")
         if (value := getattr(spread, f"{way}_mean_ttft_ms")) is not None
     ]

@@ -49,6 +49,12 @@ def test_what_cannot_fit_is_scrolled_and_still_has_whole_titles():
     assert layout.widths[8] == 150
 
 
+def test_a_table_of_many_rows_keeps_a_line_for_each_as_long_as_texts_are_short():
+    columns = {f"A title of thirty characters {k}": [1.5] * 40 for k in range(6)} | {"Why": ["words " * 9] * 40}
+    assert _layout(columns, 4).row_height is None
+    assert _layout({title: values[:5] for title, values in columns.items()}, 4).row_height > 60
+
+
 def test_a_text_far_longer_than_the_others_has_a_width_of_its_own():
     assert _layout({"Stages": [1, 2, 3], "Notes": ["", "", "uneven: 2 stages of 11 layers"]}, 4).widths[1] is not None
 
