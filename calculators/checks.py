@@ -105,10 +105,21 @@ class ComparedFigure:
     off_percent: float = output("Formula is off by", "%", "Above the simulated value if positive")
 
 
-def compared(label: str, formula_ms: float, simulated: Interval, unit_ms: float) -> ComparedFigure:
-    """Return a formula's figure beside its simulated interval, whose unit is ``unit_ms`` [ms]."""
+@dataclass(frozen=True)
+class RepeatedFigure(ComparedFigure):
+    """One figure that has no formula: as the answer's simulation gives it, and another one with another seed."""
+
+    formula_ms: float = output("Answer, simulated", "ms")
+    simulated_ms: float = output("Another seed", "ms")
+    off_percent: float = output("Answer is off by", "%", "Above the other simulation if positive")
+
+
+def compared(
+    label: str, formula_ms: float, simulated: Interval, unit_ms: float, kind: type[ComparedFigure] = ComparedFigure
+) -> ComparedFigure:
+    """Return an answer's figure beside its simulated interval, whose unit is ``unit_ms`` [ms]."""
     high = simulated.high
-    return ComparedFigure(
+    return kind(
         label,
         formula_ms,
         unit_ms * simulated.estimate,

@@ -166,12 +166,29 @@ def apart(value: float, other: float) -> str:
     return readable(float(value))
 
 
-def short(value: float | None, unit: str = "") -> str:
-    """Return a figure for a sentence or a headline: four significant digits and its unit.
+SECONDS_FROM_MS = 100_000.0
+"""From how many milliseconds on a sentence says seconds; tables, files and the command line keep to ms."""
 
-    >>> short(11526.7, "ms"), short(None, "ms")
-    ('11,530 ms', '–')
+
+def duration(value_ms: float, other_ms: float | None = None) -> str:
+    """Return a time for a sentence with its unit, with enough digits to tell it from ``other_ms`` where that is given.
+
+    >>> duration(250.0), duration(99.99996, 100), duration(3_600_000.0), duration(3_600_000.4, 3_600_000)
+    ('250 ms', '99.99996 ms', '3,600 s', '3,600.0004 s')
     """
+    scale, unit = (1e3, "s") if abs(value_ms) >= SECONDS_FROM_MS else (1.0, "ms")
+    value = float(value_ms) / scale
+    return f"{readable(value) if other_ms is None else apart(value, other_ms / scale)} {unit}"
+
+
+def short(value: float | None, unit: str = "") -> str:
+    """Return a figure for a sentence or a headline: four significant digits and its unit, long times in seconds.
+
+    >>> short(11526.7, "ms"), short(12_345_678.0, "ms"), short(None, "ms")
+    ('11,530 ms', '12,350 s', '–')
+    """
+    if value is not None and unit == "ms" and abs(value) >= SECONDS_FROM_MS:
+        value, unit = value / 1e3, "s"
     return "–" if value is None else f"{readable(float(value), 4)} {unit}".rstrip()
 
 

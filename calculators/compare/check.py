@@ -41,11 +41,15 @@ class CheckedWay:
     """One way by formula and by simulation."""
 
     label: str = output("Way")
-    formula_goodput: float = output("Goodput per accelerator, formula", "requests/s")
-    simulated_goodput: float | None = output("Simulated, requests at random", "requests/s")
-    routed_goodput: float | None = output("Simulated, to the fewest requests", "requests/s")
-    formula_attainment: float = output("Attainment at the arrival rate, formula")
-    simulated_attainment: float | None = output("Simulated attainment")
+    formula_goodput: float = output("Goodput each", "requests/s", "Of an accelerator, by the formula")
+    simulated_goodput: float | None = output(
+        "simulated", "requests/s", "Requests go to instances at random, as in the formula"
+    )
+    routed_goodput: float | None = output(
+        "with a router", "requests/s", "Simulated; each request goes to the instance with the fewest"
+    )
+    formula_attainment: float = output("Attainment", "", "At the arrival rate, by the formula")
+    simulated_attainment: float | None = output("Attainment, simulated")
     low: float | None = output("Interval from")
     high: float | None = output("to")
 

@@ -11,7 +11,7 @@ from calculators import plots
 from calculators.compare.compute import CompareResult
 from calculators.compare.curves import Curve, Degraded, Tightening, goodputs
 from calculators.compare.inputs import CompareInputs
-from calculators.outputs import readable, short
+from calculators.outputs import duration, readable, short
 
 NAN = float("nan")
 COLOURS = {"prefill_first": plots.ORANGE, "chunked": plots.GREEN, "disaggregated": plots.BLUE}
@@ -43,7 +43,7 @@ def time_against_rate(inputs: CompareInputs, curves: list[Curve], what: str) -> 
     target = getattr(inputs, f"{what}_slo_ms")
     values = {curve.key: getattr(curve, f"own_{what}_ms") for curve in curves}
     traces = [plots.line(c.rate, values[c.key], c.name, COLOURS[c.key], unit="ms", width=3) for c in curves]
-    shape, note = plots.level(target, f"target {readable(target)} ms")
+    shape, note = plots.level(target, f"target {duration(target)}")
     plots.on_log_axis(note)
     lowest = min([target, *(float(np.nanmin(each)) for each in values.values() if np.isfinite(each).any())])
     name = f"P{100 * inputs.attainment:.6g} {what.upper()}"

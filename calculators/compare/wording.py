@@ -7,7 +7,7 @@ from calculators.compare.check import CompareCheck
 from calculators.compare.compute import CompareResult
 from calculators.compare.curves import goodputs
 from calculators.compare.inputs import CompareInputs
-from calculators.outputs import counted, readable, short
+from calculators.outputs import counted, duration, short
 
 NAMES = {"prefill_first": "prefill first", "chunked": "chunked prefill", "disaggregated": "disaggregated serving"}
 
@@ -15,7 +15,9 @@ NAMES = {"prefill_first": "prefill first", "chunked": "chunked prefill", "disagg
 def answer(inputs: CompareInputs, result: CompareResult) -> str:
     """Return the answer to the page's question, in Markdown, with its icon in front."""
     fleet = f"On {counted(inputs.fleet_gpus, 'accelerator')}"
-    targets = f"{readable(result.used_ttft_slo_ms)} ms to the first token and {readable(result.used_tpot_slo_ms)} ms for each next"
+    targets = (
+        f"{duration(result.used_ttft_slo_ms)} to the first token and {duration(result.used_tpot_slo_ms)} for each next"
+    )
     if result.best is None:
         return f":red[:material/block:] {fleet} none of the three ways keeps {targets} at any rate."
     each = goodputs(result)

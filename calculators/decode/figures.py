@@ -12,7 +12,7 @@ from calculators.decode.compute import DecodeInputs, DecodeResult, LoadCurve
 from calculators.decode.curves import BatchLaw, StepStack
 from calculators.decode.halves import Halves
 from calculators.decode.ways import Way
-from calculators.outputs import counted, readable, short
+from calculators.outputs import counted, duration, readable, short
 
 PART_COLOURS = {
     "weights": plots.BLUE,
@@ -47,7 +47,7 @@ def tpot_against_rate(inputs: DecodeInputs, result: DecodeResult, curves: LoadCu
         for key, (label, values) in drawn.items()
     ]  # fmt: skip
     marks = [
-        plots.level(inputs.tpot_slo_ms, f"target {readable(inputs.tpot_slo_ms)} ms"),
+        plots.level(inputs.tpot_slo_ms, f"target {duration(inputs.tpot_slo_ms)}"),
         plots.forbidden_beyond(capacity, right, "unstable: no steady state"),
     ]
     if result.max_rate:
@@ -57,7 +57,7 @@ def tpot_against_rate(inputs: DecodeInputs, result: DecodeResult, curves: LoadCu
         text = f"you: {readable(inputs.rate)} requests/s{beyond}"
         marks.append(plots.upright(min(inputs.rate, right), text, plots.RED, height=0.9))
     if result.target_tpot_ms is not None:
-        hover = f"{readable(inputs.rate)} requests/s: {own} TPOT {short(result.target_tpot_ms)} ms"
+        hover = f"{readable(inputs.rate)} requests/s: {own} TPOT {short(result.target_tpot_ms, 'ms')}"
         traces.append(plots.point(inputs.rate, result.target_tpot_ms, f"You: {own} TPOT", plots.RED, hover))
     shapes, notes = zip(*marks, strict=True)
     top = 1.25 * max(inputs.tpot_slo_ms, result.target_tpot_ms or 0, float(np.quantile(curves.p99_tpot_ms, 0.85)))

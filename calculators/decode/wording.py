@@ -8,7 +8,7 @@ from calculators.decode.compute import DecodeInputs, DecodeResult
 from calculators.decode.figures import statistic
 from calculators.decode.halves import Crossing
 from calculators.decode_pool import pool_of
-from calculators.outputs import apart, counted, readable, short
+from calculators.outputs import apart, counted, duration, readable, short
 
 ICONS = {
     "meets": ":green[:material/check_circle:]",
@@ -30,7 +30,7 @@ BOUNDS = {
 
 def sentence(inputs: DecodeInputs, result: DecodeResult) -> str:
     """Return the answer to the page's question, in Markdown."""
-    rate, target = f"{readable(inputs.rate)} requests/s", f"{readable(inputs.tpot_slo_ms)} ms"
+    rate, target = f"{readable(inputs.rate)} requests/s", duration(inputs.tpot_slo_ms)
     name = f"{statistic(inputs)} TPOT"
     match result.verdict:
         case "does_not_fit":
@@ -39,7 +39,7 @@ def sentence(inputs: DecodeInputs, result: DecodeResult) -> str:
             return "A single output token comes with the prefill: there is nothing left to decode."
         case "too_slow_unloaded":
             return (
-                f"Even alone a sequence takes **{apart(pool_of(inputs).alone_ms, inputs.tpot_slo_ms)} ms** for a token, and the "
+                f"Even alone a sequence takes **{duration(pool_of(inputs).alone_ms, inputs.tpot_slo_ms)}** for a token, and the "
                 f"target is {target}: no number of instances meets it."
             )
         case "unstable":
@@ -47,7 +47,7 @@ def sentence(inputs: DecodeInputs, result: DecodeResult) -> str:
                 f"One instance decodes less than {apart(result.capacity or 0, inputs.rate)} requests/s, and {rate} arrive: they wait "
                 f"without end. The target of {target} is met by **{_fleet(inputs, result)}**."
             )
-    tpot = f"{apart(result.target_tpot_ms or 0, inputs.tpot_slo_ms)} ms"
+    tpot = duration(result.target_tpot_ms or 0, inputs.tpot_slo_ms)
     batch = f"At {rate} a step has **{counted(result.mean_batch, 'sequence')}** on average"
     if result.verdict == "meets":
         return f"{batch}, and the {name} is **{tpot}**, within the target of {target}: **one instance** does."

@@ -24,11 +24,11 @@ class Agents:
 
     accelerators: int = output("H100 in tensor")
     decode_step_ms: float = output("Token of the seven", "ms")
-    mixed_step_ms: float = output("with the query in their step", "ms")
+    mixed_step_ms: float = output("with the query in it", "ms")
     query_first_ms: float = output("if the query goes first", "ms", "Its prefill, and then their step")
     prefill_ms: float = output("Query alone", "ms")
     cache_gb: float = output("Cache of the query", "GB")
-    nvlink_ms: float = output("over one NVLink port", "ms")
+    nvlink_ms: float = output("over an NVLink port", "ms")
 
 
 def agents(inputs: MachineInputs) -> list[Agents]:

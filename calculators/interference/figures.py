@@ -11,7 +11,7 @@ from calculators import plots
 from calculators.interference.compute import InterferenceInputs, InterferenceResult
 from calculators.interference.curves import Curve
 from calculators.interference.mixed import MixedCurve
-from calculators.outputs import counted, readable, short
+from calculators.outputs import counted, duration, readable, short
 
 COLOURS = {"prefill_first": plots.ORANGE, "chunked": plots.GREEN, "disaggregated": plots.BLUE}
 
@@ -40,7 +40,7 @@ def time_against_rate(
         if here is not None:
             hover = f"{readable(inputs.rate)} requests/s, {curve.name.lower()}: {level} {short(here, 'ms')}"
             marked.append(plots.point(inputs.rate, here, "You", plots.RED, hover) | {"showlegend": not marked})
-    shape, note = plots.level(target, f"target {readable(target)} ms")
+    shape, note = plots.level(target, f"target {duration(target)}")
     if result is not None and not marked:
         lines = [plots.upright(min(inputs.rate, float(curves[0].rate[-1])), f"you: {readable(inputs.rate)}", plots.RED)]
     else:

@@ -10,7 +10,7 @@ from calculators.interference.compute import InterferenceInputs, InterferenceRes
 from calculators.interference.curves import Overtaking
 from calculators.interference.example import AGENTS, QUERY, STATED
 from calculators.interference.figures import level_of
-from calculators.outputs import counted, readable, short
+from calculators.outputs import counted, duration, readable, short
 
 NAMES = {"prefill_first": "prefill first", "chunked": "chunked prefill", "disaggregated": "disaggregated serving"}
 
@@ -45,7 +45,7 @@ def _nothing(inputs: InterferenceInputs, result: InterferenceResult) -> str:
     if any(sentence.startswith("Does not fit") for sentence in result.warnings):
         return f"{inputs.model} does not fit in the memory of {inputs.tp} × {inputs.accelerator}, so that nothing is served."
     return (
-        f"At no rate are {readable(inputs.ttft_slo_ms)} ms to the first token and {readable(inputs.tpot_slo_ms)} ms for each next "
+        f"At no rate are {duration(inputs.ttft_slo_ms)} to the first token and {duration(inputs.tpot_slo_ms)} for each next "
         "one met by any of the three ways to serve."
     )
 

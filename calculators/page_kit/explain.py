@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.pandas_compat  # noqa: F401 - what the first table would import, in whichever session's thread draws it
@@ -29,7 +31,7 @@ def _formula(shown: ShownFormula, time: int) -> None:
     st.markdown(f"**{form.name[0].upper()}{form.name[1:]}**")
     values: dict[str, Any] = dict(shown.values)
     broken = form.violations(**values)
-    with st.container(horizontal=True, gap="large", vertical_alignment="center"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         st.latex(form.latex(), width="content")
         if not broken:
             st.latex(form.substituted(**values), width="content")
@@ -59,28 +61,52 @@ def _legend(form: ClosedForm) -> str:
 TABLE_WIDTH = 950
 """Pixels that a table has in a window of 1400."""
 
-_CHARACTER, _PADDING, _NARROWEST, _WIDEST = 6.0, 18.0, 80.0, 300.0  # pixels: of a character, beside it, and of a column
+WHOLE_ROWS = 16
+"""Rows up to which a table is as high as they are; longer ones are scrolled."""
+
+_CHARACTER, _PADDING = 5.7, 18.0  # pixels: of a character, and beside a cell's text
+_WIDEST, _NARROWEST = 480, 150  # pixels of a column of text: beyond, Streamlit cuts it; below, every word is a line
+_NARROWEST_OF_MANY = 340  # in a table of many rows, of which one line each shows more
+_LINE, _ABOVE, _WRAPPED = 19, 14, 62  # pixels: of a line of text, around it, and of the lowest row that Streamlit wraps
+
+_SHORT_UNITS = {"(requests/s)": "(/s)"}
 
 
 def data_table(columns: Mapping[str, Sequence[Any]], key: str, digits: int = 4) -> None:
     """Draw columns of equal length as a table that can be sorted, searched and saved.
 
     Figures are shown with so many significant digits, whole ones with all of theirs; what is copied or saved has the
-    full precision. Where long titles would push the last columns out of sight, they are cut, and whole on hovering.
+    full precision. Titles and figures are never cut: where a table is too wide, units are written short (whole on
+    hovering), then long texts go over several lines, and what is still too wide is scrolled.
     """
+    worded = {title: [_worded(value) for value in values] for title, values in columns.items()}
+    layout = _layout(worded, digits)
     config = {
-        title: _column(title, values, digits, width)
-        for (title, values), width in zip(columns.items(), _widths(columns, digits), strict=True)
+        title: _column(title, values, digits, head, width)
+        for (title, values), head, width in zip(worded.items(), layout.heads, layout.widths, strict=True)
     }
-    st.dataframe(dict(columns), key=f"table-{key}", hide_index=True, column_config=config, placeholder="–")
+    rows = max(map(len, worded.values()), default=0)
+    st.dataframe(
+        worded,
+        key=f"table-{key}",
+        hide_index=True,
+        column_config=config,
+        placeholder="–",
+        row_height=layout.row_height,
+        height="content" if rows <= WHOLE_ROWS else "auto",
+    )
 
 
-def _column(title: str, values: Sequence[Any], digits: int, width: int | None) -> Any:
+def _worded(value: Any) -> Any:
+    return "; ".join(map(str, value)) if isinstance(value, tuple | list) else value
+
+
+def _column(title: str, values: Sequence[Any], digits: int, head: str, width: int | None) -> Any:
     floats = [value for value in values if isinstance(value, float)]
+    explained = title if head != title else None
     if not floats:
-        return st.column_config.Column(width=width, help=title if width else None)
-    shown = _shown(floats, digits)
-    return st.column_config.NumberColumn(format=shown, width=width, help=title if width else None)
+        return st.column_config.Column(head, width=width, help=explained)
+    return st.column_config.NumberColumn(head, format=_shown(floats, digits), width=width, help=explained)
 
 
 def _shown(figures: Sequence[float | None], digits: int) -> str:
@@ -88,25 +114,61 @@ def _shown(figures: Sequence[float | None], digits: int) -> str:
     return "%.15g" if whole else f"%.{digits}g"
 
 
-def _widths(columns: Mapping[str, Sequence[Any]], digits: int) -> list[int | None]:
-    """Return the width of each column [pixels], or ``None`` for each where all fit by themselves."""
-    titles = [_pixels(len(title)) for title in columns]
-    cells = [
-        min(_WIDEST, max((_pixels(len(_text(value, digits))) for value in values), default=0.0))
-        for values in columns.values()
+@dataclass(frozen=True)
+class Layout:
+    """What stands above each column, its width [pixels] where it is not what it holds, and the height of a row."""
+
+    heads: list[str]
+    widths: list[int | None]
+    row_height: int | None
+
+
+def _layout(columns: Mapping[str, Sequence[Any]], digits: int) -> Layout:
+    heads = list(columns)
+    sizes = [[_pixels(_text(value, digits)) for value in values] for values in columns.values()]
+    cells = [max(each, default=0.0) for each in sizes]
+    texts = [any(isinstance(value, str) for value in values) for values in columns.values()]
+    if sum(map(max, map(_pixels, heads), cells)) > TABLE_WIDTH:
+        heads = [_short(head) for head in heads]
+    natural = [max(_pixels(head), cell) for head, cell in zip(heads, cells, strict=True)]
+    narrowest = _NARROWEST if max(map(len, sizes), default=0) <= WHOLE_ROWS else _NARROWEST_OF_MANY
+    least = [
+        max(_pixels(head), min(width, narrowest)) if text else width
+        for head, text, width in zip(heads, texts, natural, strict=True)
     ]
-    if sum(map(max, titles, cells)) <= TABLE_WIDTH:
-        return [None] * len(titles)
-    longest = max(titles)
-    while True:  # the longest titles give way first
-        widths = [int(max(min(title, longest), cell)) for title, cell in zip(titles, cells, strict=True)]
-        if sum(widths) <= TABLE_WIDTH or longest <= _NARROWEST:
-            return [*widths]
-        longest -= 1
+    widest = float(_WIDEST) if sum(natural) > TABLE_WIDTH else max(natural, default=0.0)
+    while widest > narrowest and sum(_given(natural, least, widest)) > TABLE_WIDTH:  # the longest texts give way first
+        widest -= 2
+    given = _given(natural, least, widest)
+    lines = max((_lines(cell, width) for cell, width in zip(cells, given, strict=True)), default=1)
+    # The browser measures the first ten cells of a column, and leaves out those that are far longer than the others.
+    trusted = [
+        not text or min(each, default=0.0) > cell / 2 for each, text, cell in zip(sizes, texts, cells, strict=True)
+    ]
+    widths = [
+        None if trust and width == all_of_it else int(width)
+        for trust, width, all_of_it in zip(trusted, given, natural, strict=True)
+    ]
+    return Layout(heads, widths, max(_WRAPPED, _ABOVE + _LINE * lines) if lines > 1 else None)
 
 
-def _pixels(characters: int) -> float:
-    return _CHARACTER * characters + _PADDING
+def _given(natural: Sequence[float], least: Sequence[float], widest: float) -> list[float]:
+    return [min(width, max(low, widest)) for width, low in zip(natural, least, strict=True)]
+
+
+def _lines(cell: float, width: float) -> int:
+    """Return the lines that a text takes: its words do not fill them to the end."""
+    return 1 if cell <= width else math.ceil(1.15 * (cell - _PADDING) / (width - _PADDING))
+
+
+def _short(title: str) -> str:
+    for unit, short in _SHORT_UNITS.items():
+        title = title.replace(unit, short)
+    return title
+
+
+def _pixels(text: str) -> float:
+    return _CHARACTER * len(text) + _PADDING
 
 
 def _text(value: Any, digits: int) -> str:

@@ -13,6 +13,7 @@ from calculators.inputs import Choice, Input, Integer, Number, Text, Value, decl
 from calculators.scenario import GROUPS, Scenario
 
 _PAGE = "page drawn last"
+_LOST = "inputs of a page that Back lost"
 
 COLLAPSED = ("Link between the pools", "Assumptions", "Simulation", "Measured acceptance", "Bursts and convoys")
 """Groups that most people leave as they are."""
@@ -126,10 +127,29 @@ def draw_own(
     ``groups`` under a heading of their own.
     """
     own = [each for name, each in linked(inputs).items() if name not in declared(Scenario)]
+    restored = st.session_state.pop(_LOST, {})
+    st.session_state.update(restored)
+    before = {each.name: st.session_state[each.name] for each in own if each.name in st.session_state}
+    _draw_own(own, where, row, groups)
+    # A page that is left writes a step without its own inputs into the browser's history. Where Back comes to that step,
+    # Streamlit takes what is not in the URL for a default, whatever the session has: draw again with what it had.
+    lost = {
+        name: value
+        for name, value in before.items()
+        if st.session_state[name] != value and name not in st.query_params and name not in restored
+    }
+    if lost:
+        st.session_state[_LOST] = lost
+        st.rerun()
+
+
+def _draw_own(
+    own: list[Input], where: Literal["sidebar", "page"], row: Sequence[str], groups: Sequence[tuple[str, type]]
+) -> None:
     if row:
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
             for pair in zip(row[::2], (*row[1::2], None), strict=False):  # on a narrow screen, two side by side
-                with st.container(horizontal=True):
+                with st.container(horizontal=True, vertical_alignment="bottom"):
                     for declaration in (each for each in own if each.name in pair):
                         draw(declaration)
         own = [each for each in own if each.name not in row]
@@ -146,7 +166,7 @@ def draw_own(
             for declaration in own:
                 draw(declaration)
     else:
-        for column, declaration in zip(st.columns(len(own)), own, strict=True):
+        for column, declaration in zip(st.columns(len(own), vertical_alignment="bottom"), own, strict=True):
             with column:
                 draw(declaration)
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 import hardware_db
 from calculators import plots
-from calculators.outputs import counted, readable, short
+from calculators.outputs import counted, duration, readable, short
 from calculators.parallelism.compute import LEVELS, ParallelismInputs, ParallelismResult
 from calculators.parallelism.maps import SpeedupCurve, WinnerMap
 from calculators.parallelism.ways import Way
@@ -27,7 +27,7 @@ def ttft_against_rate(inputs: ParallelismInputs, result: ParallelismResult, by: 
     right = min(max(1.06 * largest, 1.05 * inputs.rate), 1.6 * largest)
     traces = [_curve(way, LEVELS[by]) for way in ways]
     marks = [
-        plots.level(inputs.ttft_slo_ms, f"target {readable(inputs.ttft_slo_ms)} ms"),
+        plots.level(inputs.ttft_slo_ms, f"target {duration(inputs.ttft_slo_ms)}"),
         plots.forbidden_beyond(largest, right, "unstable in every way"),
     ]
     crossing = result.crossover_rate if by == "mean" else getattr(result, f"crossover_rate_{by}")
@@ -38,7 +38,7 @@ def ttft_against_rate(inputs: ParallelismInputs, result: ParallelismResult, by: 
         time = way.ttft_ms(inputs.rate, LEVELS[by])
         if time is not None:
             times.append(time)
-            hover = f"{readable(inputs.rate)} requests/s: {NAMES[way.id]} {short(time)} ms"
+            hover = f"{readable(inputs.rate)} requests/s: {NAMES[way.id]} {short(time, 'ms')}"
             point = plots.point(inputs.rate, time, f"You: {NAMES[way.id]}", COLOURS[way.id], hover)
             traces.append(point | {"showlegend": False})
     low = 0.7 * min(inputs.ttft_slo_ms, *(way.unloaded_ms for way in ways))

@@ -81,7 +81,7 @@ def metrics(inputs: ParallelismInputs, result: ParallelismResult) -> list[tuple[
         (
             "Tensor speedup",
             f"{short(result.speedup)}",
-            f"One prompt takes {short(result.service_ms)} ms on one accelerator and {short(result.tp_service_ms)} ms on all.",
+            f"One prompt takes {short(result.service_ms, 'ms')} on one accelerator and {short(result.tp_service_ms, 'ms')} on all.",
         ),
         (
             f"Crossover by {by if by == 'mean' else by.upper()}",
@@ -124,7 +124,7 @@ def on_spread(inputs: ParallelismInputs, result: ParallelismResult) -> str:
             "prompt lengths* (sidebar, *This page*) to see by how much."
         )
     parts = [
-        f"{NAMES[way]} {short(value)} ms (equal prompts: {getattr(result, f'{way}_mean_ttft_ms'):.4g} ms)"
+        f"{NAMES[way]} {short(value, 'ms')} (equal prompts: {short(getattr(result, f'{way}_mean_ttft_ms'), 'ms')})"
         for way in ("tp", "pp", "replicas")
         if (value := getattr(spread, f"{way}_mean_ttft_ms")) is not None
     ]

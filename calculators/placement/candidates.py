@@ -40,10 +40,10 @@ class Candidate:
     side: str = output("Side")
     tp: int = output("Tensor degree")
     pp: int = output("Stages")
-    nodes: int = output("Nodes of an instance")
-    gpus: int = output("Accelerators of an instance")
-    goodput: float | None = output("Goodput of an instance", "requests/s")
-    goodput_per_gpu: float | None = output("Goodput of an accelerator", "requests/s")
+    nodes: int = output("Nodes")
+    gpus: int = output("Accelerators", "", "Of an instance")
+    goodput: float | None = output("Goodput", "requests/s", "Of an instance")
+    goodput_per_gpu: float | None = output("Goodput each", "requests/s", "Of an accelerator")
     alone_ms: float | None = output("Alone", "ms", "TTFT or time of a token of a request that meets nobody")
     slots: int | None = output("Requests in memory", "", "Of an instance, all stages together")
     refused_by: str = output("Refused by", "", "shape (model, link, nodes), memory or time; empty where it is allowed")
@@ -209,7 +209,7 @@ class Evaluator:
             return _refused("prefill", shape, "time", (late,), slots, 1e3 * pipeline.latency_s)
         notes = _uneven(inputs, shape)
         if pipeline.is_simulated:
-            notes = (*notes, "simulated, as prompts that spread wait in every stage anew")
+            notes = (*notes, "simulated")
         if inputs.steps and goodput > self.hand_off.max_rate:
             notes = (
                 *notes,

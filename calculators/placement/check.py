@@ -46,12 +46,12 @@ class Finalist:
     side: str = output("Side")
     tp: int = output("Tensor degree")
     pp: int = output("Stages")
-    gpus: int = output("Accelerators of an instance")
-    goodput: float = output("Goodput by closed form", "requests/s")
-    simulated: float = output("simulated", "requests/s")
-    off_percent: float = output("Closed form is off by", "%")
-    per_gpu: float = output("Goodput of an accelerator, closed form", "requests/s")
-    simulated_per_gpu: float = output("simulated for each accelerator", "requests/s")
+    gpus: int = output("Accelerators", "", "Of an instance")
+    goodput: float = output("Goodput", "requests/s", "Of an instance, by closed form")
+    simulated: float = output("simulated", "requests/s", "Of an instance")
+    off_percent: float = output("Off by", "%", "Closed form above the simulation if positive")
+    per_gpu: float = output("Goodput each", "requests/s", "Of an accelerator, by closed form")
+    simulated_per_gpu: float = output("each, simulated", "requests/s", "Of an accelerator")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,16 +51,16 @@ class Chosen:
 class Pair:
     """A joint choice on a slow network, flat for a table."""
 
-    nodes: int = output("Nodes of a unit")
-    prefill_tp: int = output("Prefill tensor degree")
-    prefill_pp: int = output("Prefill stages")
+    nodes: int = output("Nodes", "", "Of a unit")
+    prefill_tp: int = output("Prefill TP", "", "Tensor degree")
+    prefill_pp: int = output("Prefill PP", "", "Stages")
     prefill_instances: int = output("Prefill instances")
-    decode_tp: int = output("Decode tensor degree")
-    decode_pp: int = output("Decode stages")
+    decode_tp: int = output("Decode TP", "", "Tensor degree")
+    decode_pp: int = output("Decode PP", "", "Stages")
     decode_instances: int = output("Decode instances")
-    gpus: int = output("Accelerators of a unit")
-    goodput: float = output("Goodput of a unit", "requests/s")
-    goodput_per_gpu: float = output("Goodput of an accelerator", "requests/s")
+    gpus: int = output("Accelerators", "", "Of a unit")
+    goodput: float = output("Goodput", "requests/s", "Of a unit")
+    goodput_per_gpu: float = output("Goodput each", "requests/s", "Of an accelerator")
 
 
 @dataclass(frozen=True, kw_only=True)

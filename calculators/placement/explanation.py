@@ -41,9 +41,17 @@ def _prefill(inputs: PlacementInputs, found: Search, chosen: Chosen) -> ShownFor
         "bottleneck_time": pipeline.bottleneck_s,
         "latency": pipeline.latency_s,
     }
+    if inputs.prompt_cv or inputs.arrival_scv != 1:
+        how = "simulated" if pipeline.is_simulated else "numerically exact"
+        wait = (
+            "The formula holds for equal prompts that come at random, and is a mark to compare with: yours spread or come in "
+            f"bursts. The goodput is where the percentile of their wait, {how},"
+        )
+    else:
+        wait = "The goodput is where the percentile of the same wait, exact in M/D/1,"
     remark = (
-        f"Of one instance, of which there are {chosen.instances:,}. The goodput is where the percentile of the same wait, exact in M/D/1, and the "
-        f"time through all stages make {inputs.ttft_slo_ms:g} ms: {chosen.goodput:.4g} requests/s."
+        f"Of one instance, of which there are {chosen.instances:,}. {wait} and the time through all stages make "
+        f"{inputs.ttft_slo_ms:g} ms: {chosen.goodput:.4g} requests/s."
     )
     return ShownFormula(STAGES_MEAN_TTFT, values, remark)
 

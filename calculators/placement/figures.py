@@ -20,25 +20,31 @@ SYMBOLS = {"prefill": "circle", "decode": "diamond"}
 NAMES = {"prefill": "Prefill", "decode": "Decode"}
 
 WORDS_UP_TO = 16
-"""Accelerators of a node up to which a square has room for words."""
+"""Accelerators of a node up to which a box has room for words."""
+
+BOX = 0.86
+"""Width and height of a box, as a share of its place."""
 
 
 def goodput_per_gpu(result: PlacementResult) -> go.Figure:
     """Return the goodput for each accelerator of every allowed configuration against the accelerators it takes."""
     allowed = [each for each in result.table if each.allowed]
+    most = max((each.gpus for each in allowed), default=1)
     traces = [_cloud(side, [each for each in allowed if each.side == side]) for side in NAMES]
     traces += [
-        _chosen(side, chosen) for side, chosen in (("prefill", result.prefill), ("decode", result.decode)) if chosen
+        _chosen(side, chosen, most)
+        for side, chosen in (("prefill", result.prefill), ("decode", result.decode))
+        if chosen
     ]
     values = [each.goodput_per_gpu or 0.0 for each in allowed] or [1.0]
-    xs = [each.gpus for each in allowed] or [1]
+    low, high = min(values), max(values)
     return plots.figure(
         traces,
         x="Accelerators of an instance",
         y="Goodput of each accelerator (requests/s)",
         hovermode="closest",
-        xaxis=plots.log_axis(0.8, 1.3 * max(xs)),
-        yaxis=plots.log_axis(0.6 * min(values), 2.2 * max(values)),
+        xaxis=plots.log_axis(0.8, 1.3 * most),
+        yaxis=plots.log_axis(0.6 * low, 2 * high * (high / low) ** 0.1),  # room for a name above the highest,
     )
 
 
@@ -54,7 +60,7 @@ def _cloud(side: str, candidates: list[Candidate]) -> plots.Trace:
     )
 
 
-def _chosen(side: str, chosen: Chosen) -> plots.Trace:
+def _chosen(side: str, chosen: Chosen, most: int) -> plots.Trace:
     name = f"TP {chosen.tp} PP {chosen.pp}"
     return plots.scatter(
         x=[chosen.gpus],
@@ -62,7 +68,7 @@ def _chosen(side: str, chosen: Chosen) -> plots.Trace:
         text=[name],
         name=f"{NAMES[side]}, chosen",
         mode="markers+text",
-        textposition="top center",
+        textposition="top right" if chosen.gpus**2 <= most else "top left",  # never beyond the plot
         textfont={"size": 14},
         marker={
             "size": 16,
@@ -76,17 +82,18 @@ def _chosen(side: str, chosen: Chosen) -> plots.Trace:
 
 
 def seats(inputs: PlacementInputs, result: PlacementResult) -> go.Figure:
-    """Return the nodes as rows of squares: side, instance and stage of each accelerator."""
+    """Return the nodes as rows of boxes: side, instance and stage of each accelerator.
+
+    Boxes are bars, which are as wide as the screen lets them be; markers would overlap on a narrow one.
+    """
     taken = result.layout.seats
     rows = max([inputs.nodes if inputs.nodes <= 64 else 1, *(seat.node for seat in taken)])
-    size = max(4.0, min(40.0, 620 / inputs.node_gpus))
-    words = inputs.node_gpus <= WORDS_UP_TO
-    traces = [_free(inputs, rows, taken, size)]
+    traces = [_free(inputs, rows, taken)]
     for side, colours in COLOURS.items():
         for parity, colour in enumerate(colours):
             these = [seat for seat in taken if seat.side == side and seat.instance % 2 != parity]
             if these:
-                traces.append(_squares(side, these, colour, size, words=words, legend=parity == 0))
+                traces.append(_boxes(side, these, colour, legend=parity == 0))
     shapes: list[Any] = []
     notes: list[Any] = []
     if rows > inputs.nodes:
@@ -104,15 +111,22 @@ def seats(inputs: PlacementInputs, result: PlacementResult) -> go.Figure:
         y="Node",
         shapes=shapes,
         notes=notes,
-        height=160 + min(52, max(14, 1.3 * size)) * rows,
+        height=160 + (44 if inputs.node_gpus <= WORDS_UP_TO else 20) * rows,
         hovermode="closest",
+        barmode="overlay",
+        uniformtext={"minsize": 9, "mode": "hide"},
         margin=plots.TEMPLATE["layout"]["margin"] | {"r": 36},
-        xaxis={"range": [0.4, inputs.node_gpus + 0.6], "dtick": max(1, inputs.node_gpus // 8), "showgrid": False},
-        yaxis={"range": [rows + 0.6, 0.4], "dtick": max(1, rows // 16), "showgrid": False},
+        xaxis={
+            "range": [0.4, inputs.node_gpus + 0.6],
+            "dtick": max(1, inputs.node_gpus // 8),
+            "showgrid": False,
+            "ticks": "",
+        },
+        yaxis={"range": [rows + 0.6, 0.4], "dtick": max(1, rows // 16), "showgrid": False, "ticks": ""},
     )
 
 
-def _free(inputs: PlacementInputs, rows: int, taken: tuple[Seat, ...], size: float) -> plots.Trace:
+def _free(inputs: PlacementInputs, rows: int, taken: tuple[Seat, ...]) -> plots.Trace:
     used = {(seat.node, seat.place) for seat in taken}
     free = [
         (node, place)
@@ -120,28 +134,42 @@ def _free(inputs: PlacementInputs, rows: int, taken: tuple[Seat, ...], size: flo
         for place in range(1, inputs.node_gpus + 1)
         if (node, place) not in used
     ]
-    return plots.scatter(
-        x=[place for _, place in free],
-        y=[node for node, _ in free],
+    return _row_of_boxes(
+        free,
         name="Free",
-        mode="markers",
-        marker={"size": size, "symbol": "square-open", "color": plots.GREY, "line": {"width": 1}},
-        hovertemplate="node %{y}, accelerator %{x}: free<extra></extra>",
+        marker={"color": "rgba(0, 0, 0, 0)", "line": {"width": 1, "color": plots.GREY}},
+        hovertemplate="node %{y}, accelerator %{customdata[0]}: free<extra></extra>",
+        customdata=[[place] for _, place in free],
     )
 
 
-def _squares(side: str, these: list[Seat], colour: str, size: float, *, words: bool, legend: bool) -> plots.Trace:
+def _boxes(side: str, these: list[Seat], colour: str, *, legend: bool) -> plots.Trace:
     letter = side[0].upper()
-    return plots.scatter(
-        x=[seat.place for seat in these],
-        y=[seat.node for seat in these],
-        text=[f"{letter}{seat.instance}.{seat.stage}" for seat in these],
+    return _row_of_boxes(
+        [(seat.node, seat.place) for seat in these],
         name=NAMES[side],
+        marker={"color": colour, "line": {"width": 0}},
+        hovertemplate=(
+            f"node %{{y}}, accelerator %{{customdata[0]}}: {side} instance %{{customdata[1]}}, "
+            "stage %{customdata[2]}<extra></extra>"
+        ),
+        customdata=[[seat.place, seat.instance, seat.stage] for seat in these],
+        text=[f"{letter}{seat.instance}.{seat.stage}" for seat in these],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        insidetextfont={"size": 13, "color": "#10151a" if colour != plots.BLUE else "white"},
         legendgroup=side,
         showlegend=legend,
-        mode="markers+text" if words else "markers",
-        textfont={"size": 10 if size < 36 else 11, "color": "#10151a" if colour != plots.BLUE else "white"},
-        marker={"size": size, "symbol": "square", "color": colour, "line": {"width": 1, "color": "white"}},
-        customdata=[[seat.instance, seat.stage] for seat in these],
-        hovertemplate=f"node %{{y}}, accelerator %{{x}}: {side} instance %{{customdata[0]}}, stage %{{customdata[1]}}<extra></extra>",
+    )
+
+
+def _row_of_boxes(places: list[tuple[int, int]], **properties: Any) -> plots.Trace:
+    return plots.bar(
+        orientation="h",
+        base=[place - BOX / 2 for _, place in places],
+        x=[BOX] * len(places),
+        y=[node for node, _ in places],
+        width=BOX,
+        **properties,
     )

@@ -39,13 +39,9 @@ def ranked() -> None:
             caption=wording.caption(inputs),
             table=rows_of(allowed),
         )
-        for side in ("prefill", "decode"):
-            ranked = rows_of([each for each in allowed if each.side == side])
-            # Nobody refused these: the columns that would say who and why are empty.
-            filled = {
-                title: values for title, values in ranked.items() if any(each not in (None, "", ()) for each in values)
-            }
-            page_kit.data_table(filled, f"ranked-{side}")
+        for side, name in figures.NAMES.items():
+            st.subheader(name, anchor=False)
+            page_kit.data_table(wording.ranked(allowed, side), f"ranked-{side}")
     if refused:
         st.subheader("Refused", anchor=False)
         page_kit.data_table(wording.refusals(refused), "refused")
@@ -67,12 +63,14 @@ def others() -> None:
     st.markdown(wording.on_published())
     with st.spinner("Searching five times; once for all visitors …"):
         rows = published.compared()
-    page_kit.data_table(rows_of(rows), "published")
+    page_kit.data_table(wording.choices(rows), "published")
+    st.markdown(wording.why_they_differ(rows))
     note = "The same where prompts and outputs spread by 1: pipelines are simulated, which takes some ten seconds."
     if page_kit.on_demand("Let lengths spread", "published-spread", True, note):
         with st.spinner("Searching …"):
             spread = published.compared(1.0)
-        page_kit.data_table(rows_of(spread), "published-spread")
+        page_kit.data_table(wording.choices(spread), "published-spread")
+        st.markdown(wording.why_they_differ(spread))
 
 
 def simulation() -> None:

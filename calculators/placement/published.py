@@ -125,12 +125,12 @@ class Compared:
     workload: str = output("Workload")
     step_times: str = output("Step times")
     theirs: str = output("DistServe chose", "", "Prefill and decode, one instance of each in a unit")
-    theirs_per_gpu: float | None = output("Its goodput of an accelerator", "requests/s", "By our closed forms")
+    theirs_per_gpu: float | None = output("Its goodput", "requests/s", "Of an accelerator, by our closed forms")
     ours: str = output("We choose", "", "Under the same rule: one instance of each in a unit")
-    ours_per_gpu: float = output("Our goodput of an accelerator", "requests/s")
-    share: float | None = output("Its share of ours")
-    several: str = output("With several instances in a unit")
-    several_per_gpu: float = output("Goodput of an accelerator then", "requests/s")
+    ours_per_gpu: float = output("Our goodput", "requests/s", "Of an accelerator")
+    share: float | None = output("Its share", "", "Its goodput over ours")
+    several: str = output("Several in a unit", "", "Our choice where a unit may hold several instances of a side")
+    several_per_gpu: float = output("then", "requests/s", "Goodput of an accelerator")
     why: str = output("Why they differ")
 
 

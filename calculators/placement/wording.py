@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from calculators.lengths import spread_of
-from calculators.outputs import counted, readable, short
+from calculators.outputs import counted, readable, rows_of, short, titles
 from calculators.placement.candidates import Candidate
 from calculators.placement.check import FINALISTS, PlacementCheck
 from calculators.placement.cluster import PlacementInputs
 from calculators.placement.compute import Chosen, PlacementResult
 from calculators.placement.drawing import MOST_SEATS
+from calculators.placement.published import Compared
 from calculators.routers import AS_TAKEN
 
 ICONS = {
@@ -126,7 +128,7 @@ def caption(inputs: PlacementInputs) -> str:
 
 def on_map(inputs: PlacementInputs, result: PlacementResult) -> str:
     """Return how the drawing is to be read, in Markdown."""
-    said = "Each square is an accelerator: **P** prefill, **D** decode, the instance, and after the point the stage. "
+    said = "Each box is an accelerator: **P** prefill, **D** decode, the instance, and after the point the stage. "
     if inputs.network == "fast":
         said += "Stages are never cut by the border of a node; caches cross nodes."
     else:
@@ -144,6 +146,16 @@ def on_ranked(inputs: PlacementInputs, result: PlacementResult) -> str:
         f"**{allowed} of {len(result.table)} configurations are allowed**, here by goodput for each accelerator: the largest rate at "
         f"which {level} of the requests meet the side's own target. Below, why each of the others is refused."
     )
+
+
+def ranked(allowed: Sequence[Candidate], side: str) -> dict[str, list[Any]]:
+    """Return one side's configurations as columns, without those that are empty: nobody refused these."""
+    columns = rows_of([each for each in allowed if each.side == side])
+    return {
+        title: values
+        for title, values in columns.items()
+        if title != titles(Candidate)["side"] and any(each not in (None, "", ()) for each in values)
+    }
 
 
 def refusals(refused: Sequence[Candidate]) -> dict[str, list[str | int]]:
@@ -194,6 +206,19 @@ def on_published() -> str:
         "up to 2048 tokens, do not; we set memory aside for the whole output, so that memory freed by more stages counts for more; their "
         "simulator puts all waiting prompts into one batch. The first can be taken away: where prompts and outputs spread by 1, our "
         "prefills have fewer stages and more tensor parallelism, as theirs have, and theirs reach 73 to 79 % of ours."
+    )
+
+
+def choices(rows: Sequence[Compared]) -> dict[str, list[Any]]:
+    """Return DistServe's choices beside ours as columns; what is told in sentences is left out."""
+    told = {titles(Compared)[name] for name in ("step_times", "why")}
+    return {title: values for title, values in rows_of(rows).items() if title not in told}
+
+
+def why_they_differ(rows: Sequence[Compared]) -> str:
+    """Return, case by case, what the difference comes from, as a list in Markdown."""
+    return "\n".join(
+        f"- **{row.model}, {row.workload}** ({row.step_times}). {row.why[0].upper()}{row.why[1:]}" for row in rows
     )
 
 

@@ -12,6 +12,9 @@ from calculators.outputs import readable
 from calculators.plan.compute import KINDS, PlanInputs
 from calculators.plan.curves import FleetCurve
 
+MOST_TICKS = 8
+"""Accelerators up to which each has a tick of its own, so that none stands at half of one."""
+
 COLOURS = {"prefill_first": plots.ORANGE, "chunked": plots.GREEN, "disaggregated": plots.BLUE}
 
 
@@ -33,9 +36,10 @@ def accelerators_against_rate(inputs: PlanInputs, curves: list[FleetCurve]) -> g
     if inputs.most_gpus is not None:
         marks.append(plots.level(inputs.most_gpus, f"at hand: {inputs.most_gpus:,}"))
     shapes, notes = zip(*marks, strict=True) if marks else ((), ())
+    few = max(float(np.max(curve.gpus)) for curve in curves) <= MOST_TICKS if curves else True
     return plots.figure(
         traces + points, x="Arrival rate (requests/s)", y="Accelerators", shapes=shapes, notes=notes,
-        yaxis={"rangemode": "tozero"}, xaxis={"rangemode": "tozero"}, hovermode="closest",
+        yaxis={"rangemode": "tozero"} | ({"dtick": 1} if few else {}), xaxis={"rangemode": "tozero"}, hovermode="closest",
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calculators import checks
-from calculators.outputs import apart, counted, readable, short
+from calculators.outputs import apart, counted, duration, readable, short
 from calculators.plan.check import PlanCheck
 from calculators.plan.compute import KINDS, PlanInputs, PlanResult, Recommendation
 from calculators.plan.reasons import Reason
@@ -48,8 +48,8 @@ def _sentence(inputs: PlanInputs, result: PlanResult) -> str:
         )
     if result.verdict == "too_slow_unloaded" or result.recommendation is None:
         return (
-            f"Even idle, no arrangement of {_kinds(inputs)} brings the first token in {readable(inputs.ttft_slo_ms)} ms and each "
-            f"next one in {readable(inputs.tpot_slo_ms)} ms: more replicas do not help. {_lever(result)}"
+            f"Even idle, no arrangement of {_kinds(inputs)} brings the first token in {duration(inputs.ttft_slo_ms)} and each "
+            f"next one in {duration(inputs.tpot_slo_ms)}: more replicas do not help. {_lever(result)}"
         )
     best = result.recommendation
     cost = "" if best.cost_per_hour is None else f", about **${readable(best.cost_per_hour, 3)} an hour**"
@@ -123,12 +123,12 @@ def metrics(inputs: PlanInputs, result: PlanResult) -> list[tuple[str, str, str]
         (
             "P90 first token",
             short(None if times is None else times.p90_ttft_ms, "ms"),
-            f"Time to first token, predicted; the target is {readable(inputs.ttft_slo_ms)} ms.",
+            f"Time to first token, predicted; the target is {duration(inputs.ttft_slo_ms)}.",
         ),
         (
             "P90 next tokens",
             short(None if times is None else times.p90_tpot_ms, "ms"),
-            f"Time per output token, predicted; the target is {readable(inputs.tpot_slo_ms)} ms.",
+            f"Time per output token, predicted; the target is {duration(inputs.tpot_slo_ms)}.",
         ),
         (
             "A million tokens in, out",

@@ -60,15 +60,16 @@ def shifted_workload(found: ShiftMap) -> go.Figure:
     """Return what the same group carries for other lengths, and where the other side becomes the weaker one."""
     binds = np.where(found.prefill_binds, "prefill", "decode")
     percent = 100 * found.relative
+    most = max(200.0, float(np.nanmax(percent, initial=0.0)))
     heat = {
-        "type": "heatmap", "x": _names(found.prompt), "y": _names(found.output), "z": percent, "zmid": 100,
-        "colorscale": [[0.0, plots.RED], [0.5, "#f2f2f2"], [1.0, plots.BLUE]],
+        "type": "heatmap", "x": _names(found.prompt), "y": _names(found.output), "z": percent, "zmin": 0, "zmax": most,
+        "colorscale": [[0.0, "#E8955A"], [100 / most, "#f2f2f2"], [1.0, plots.SKY]],
         "colorbar": {"title": {"text": "% of now"}}, "hoverongaps": False,
         "customdata": np.stack([binds, np.round(100 * np.nan_to_num(found.idle)).astype(int).astype(str)], axis=-1),
         "hovertemplate": "prompts × %{x}, outputs × %{y}: %{z:.3~g} % of the goodput now; the weaker side is "
         "%{customdata[0]}, of the other %{customdata[1]} % is idle<extra></extra>",
         "text": np.where(np.isfinite(found.relative), np.where(found.prefill_binds, "P", "D"), "–"),
-        "texttemplate": "%{text}", "textfont": {"size": 13, "color": "#24292f"},
+        "texttemplate": "%{text}", "textfont": {"size": 13, "color": "#10151a"},
     }  # fmt: skip
     return plots.figure(
         [heat], x="Prompt lengths (times those now)", y="Output lengths (times those now)",

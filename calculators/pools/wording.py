@@ -137,15 +137,16 @@ def on_shift(inputs: PoolsInputs, result: PoolsResult, found: ShiftMap) -> str:
     if not there.any():
         return "No other lengths can be computed for this scenario."
     worst = float(np.nanmax(np.where(there, found.idle, np.nan)))
+    none = "" if there.all() else "; –: a target is kept at no rate"
     typed = (
         " The goodputs typed in are taken to change as those computed for this scenario do."
         if inputs.prefill_goodput is not None or inputs.decode_goodput is not None
         else ""
     )
     return (
-        f"The same {result.prefill_instances} + {counted(result.decode_instances, 'instance')} with longer or shorter prompts and outputs. P and "
-        f"D: which side is the weaker one. In the worst corner **{100 * worst:.3g} %** of the stronger side is idle, until the ratio is "
-        f"changed.{typed} – where a target is kept at no rate."
+        f"The same {result.prefill_instances} + {result.decode_instances} instances with longer or shorter prompts and outputs. P and "
+        f"D: which side is the weaker one{none}. In the worst corner **{100 * worst:.3g} %** of the stronger side is idle, until the "
+        f"ratio is changed.{typed}"
     )
 
 

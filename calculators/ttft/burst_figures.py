@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from calculators import plots
-from calculators.outputs import readable, short
+from calculators.outputs import duration, readable, short
 from calculators.ttft.batching import BatchCurve
 from calculators.ttft.bursts import Arrivals, at_random
 from calculators.ttft.convoy import Convoy, ConvoyCurve
@@ -64,7 +64,7 @@ def burst(inputs: TtftInputs, times_ms: np.ndarray) -> go.Figure:
     top = 1.15 * float(times_ms[-1])
     shapes, notes = [], []
     if inputs.ttft_slo_ms < top:
-        shape, note = plots.level(inputs.ttft_slo_ms, f"target {readable(inputs.ttft_slo_ms)} ms")
+        shape, note = plots.level(inputs.ttft_slo_ms, f"target {duration(inputs.ttft_slo_ms)}")
         shapes, notes = [shape], [note]
     return plots.figure(
         [bars], x="Place in the burst (prompts)", y="Time to first token (ms)", shapes=shapes, notes=notes, height=340, margin=_NO_LEGEND,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calculators.lengths import spread_of
-from calculators.outputs import readable, short
+from calculators.outputs import duration, readable, short
 from calculators.routers import ROUTERS
 from calculators.ttft.batching import Batching
 from calculators.ttft.bursts import Arrivals, BurstOnIdle, at_random
@@ -51,7 +51,7 @@ def on_burst(inputs: TtftInputs, found: BurstOnIdle) -> str:
 
 
 def _largest(inputs: TtftInputs, found: BurstOnIdle) -> str:
-    target = f"keeps the {statistic(inputs)} within {readable(inputs.ttft_slo_ms)} ms"
+    target = f"keeps the {statistic(inputs)} within {duration(inputs.ttft_slo_ms)}"
     if found.largest == 0:
         return f"Not even one prompt {target}."
     if found.largest is None:

@@ -27,6 +27,9 @@ SPREAD, ROUTER = 1.0, "shared"
 SKETCHED_REQUESTS = 30_000
 """Requests of a simulation that nobody asked for: some hundredths of a second."""
 
+NOT_ASKED = "Not simulated yet: the button above asks for it."
+"""What stands for the method of a row that waits for the reader."""
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -36,7 +39,7 @@ class Effect:
     mean_ttft_ms: float | None = output("Mean TTFT", "ms")
     p90_ttft_ms: float | None = output("P90 TTFT", "ms")
     p99_ttft_ms: float | None = output("P99 TTFT", "ms")
-    times_plain: float | None = output("P99 over the plain one")
+    times_plain: float | None = output("P99 over plain", "", "P99 over that of plain traffic")
     method: str = output("Method")
     error: str = output("Error")
     simulated: bool = False
@@ -134,7 +137,7 @@ def _row(traffic: str, inputs: TtftInputs, plain_p99: float | None, *, slow: boo
     simulated = queue.kind == "simulation"
     if simulated and not slow:
         if type(queue) is not Simulated or inputs.routing == "shortest_queue":  # from prompt to prompt, in Python
-            return _without(traffic, queue.name)
+            return _without(traffic, NOT_ASKED)
         queue = queue_of(replace(inputs, customers=min(inputs.customers, SKETCHED_REQUESTS)))
     p90, p99 = (float(value) for value in queue.ttft_ms(np.array([0.9, 0.99]), inputs.rate))
     times = 1.0 if plain_p99 is None else p99 / plain_p99

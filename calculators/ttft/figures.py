@@ -8,12 +8,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from calculators import plots
-from calculators.outputs import readable, short
+from calculators.outputs import duration, readable, short
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
 from calculators.ttft.compute import Sweep, TtftResult
 from calculators.ttft.inputs import TtftInputs, statistic
 from calculators.ttft.methods import queue_of
 from calculators.ttft.sensitivity import Sensitivity
+from calculators.ttft.wording import highest_rate
 
 NAMES = {"p50": "P50", "p90": "P90", "p95": "P95", "p99": "P99", "p999": "P99.9"}
 
@@ -24,11 +25,13 @@ def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> 
     right = min(max(1.12 * capacity, 1.05 * inputs.rate), 1.6 * capacity)
     traces = _curves(inputs, curves)
     marks = [
-        plots.level(inputs.ttft_slo_ms, f"target {readable(inputs.ttft_slo_ms)} ms"),
+        plots.level(inputs.ttft_slo_ms, f"target {duration(inputs.ttft_slo_ms)}"),
         plots.forbidden_beyond(capacity, right, "unstable: no steady state"),
     ]
     if result.max_rate:
-        marks.append(plots.upright(result.max_rate, f"up to {short(result.max_rate)} requests/s"))
+        limit = highest_rate(inputs, result)
+        said = limit if limit.startswith("below") else f"up to {limit}"
+        marks.append(plots.upright(result.max_rate, f"{said} requests/s"))
     if not result.stable:
         beyond = " →" if inputs.rate > right else ""
         marks.append(
@@ -36,7 +39,7 @@ def ttft_against_rate(inputs: TtftInputs, result: TtftResult, curves: Sweep) -> 
         )
     if result.target_ttft_ms is not None:
         name = f"You: {statistic(inputs)}"
-        hover = f"{readable(inputs.rate)} requests/s: {statistic(inputs)} {short(result.target_ttft_ms)} ms"
+        hover = f"{readable(inputs.rate)} requests/s: {statistic(inputs)} {short(result.target_ttft_ms, 'ms')}"
         traces.append(plots.point(inputs.rate, result.target_ttft_ms, name, plots.RED, hover))
     if result.verdict == "does_not_fit":
         marks.append(plots.forbidden_beyond(0, capacity, "the weights do not fit"))
@@ -104,7 +107,7 @@ def distribution(check: TtftCheck) -> go.Figure:
     return plots.figure(
         [bars, exact],
         x="Time to first token (ms)",
-        y=f"Share of requests per {short(width_ms)} ms",
+        y=f"Share of requests per {short(width_ms, 'ms')}",
         shapes=shapes,
         notes=notes,
         # A decade and a half above a share of one, so that the names of the percentiles stand clear of the bars.
@@ -130,10 +133,10 @@ def short_runs(check: TtftCheck) -> go.Figure:
         x=lengths, y=medians, error_y=spread, mode="lines+markers", name="P99 of one run: median, and 5 % to 95 %",
         line={"color": plots.BLUE}, marker={"size": 9}, hovertemplate="%{y:.4~g} ms",
     )  # fmt: skip
-    levels = [plots.level(check.exact_p99_ms, f"exact P99 {short(check.exact_p99_ms)} ms", plots.RED, side="right")]
+    levels = [plots.level(check.exact_p99_ms, f"exact P99 {short(check.exact_p99_ms, 'ms')}", plots.RED, side="right")]
     if abs(check.utilization - LECTURE_UTILIZATION) < 0.005:
         lecture_ms = LECTURE_P99 * check.service_ms
-        levels.append(plots.level(lecture_ms, f"the lecture's run: {short(lecture_ms)} ms", side="right"))
+        levels.append(plots.level(lecture_ms, f"the lecture's run: {short(lecture_ms, 'ms')}", side="right"))
     shapes, notes = zip(*levels, strict=True)
     return plots.figure(
         [simulated],

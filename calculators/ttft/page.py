@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from calculators import page_kit
-from calculators.outputs import as_table, columns_of, rows_of
+from calculators.outputs import as_table, columns_of, duration, rows_of
 from calculators.ttft import ROOM, burst_figures, burst_wording, figures, traffic_figures, traffic_wording, wording
 from calculators.ttft.arrivals import Bursts
 from calculators.ttft.batching import batch_curves, batching, possible
@@ -180,7 +180,7 @@ def traffic() -> None:
         "Find the instances that each router needs",
         "needs",
         inputs,
-        f"The fewest instances that keep the {statistic(inputs)} within {inputs.ttft_slo_ms:g} ms at this rate and with "
+        f"The fewest instances that keep the {statistic(inputs)} within {duration(inputs.ttft_slo_ms)} at this rate and with "
         "this traffic. The shortest queue is simulated: some seconds.",
     )
     if asked:

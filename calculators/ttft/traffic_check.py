@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from calculators.checks import CheckedFigure, ComparedFigure, agree, compared, each_level, figures_in_ms
+from calculators.checks import CheckedFigure, ComparedFigure, RepeatedFigure, agree, compared, each_level, figures_in_ms
 from calculators.outputs import output
 from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.methods import queue_of
@@ -75,7 +75,11 @@ def check_traffic(inputs: TtftInputs) -> TrafficCheck:
         approximate=queue.kind == "approximation",
         rows=rows,
         compared=tuple(
-            compared(name, value, simulated[name], 1.0) for name, value in answers.items() if name not in exact
+            compared(
+                name, value, simulated[name], 1.0, RepeatedFigure if queue.kind == "simulation" else ComparedFigure
+            )
+            for name, value in answers.items()
+            if name not in exact
         ),
         replay=None if inputs.trace is None else replay(inputs, trace_of(inputs)),
     )

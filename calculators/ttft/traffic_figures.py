@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from calculators import plots
-from calculators.outputs import readable, short
+from calculators.outputs import duration, readable, short
 from calculators.ttft.effects import Effect
 from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.trace_statistics import BurstCurve, LengthCurve, RateCurve, TraceStatistics
@@ -18,23 +18,22 @@ def effect_bars(inputs: TtftInputs, rows: list[Effect]) -> go.Figure:
     colours = [_colour(row.traffic) for row in shown]
     bars = plots.bar(
         x=[row.p99_ttft_ms for row in shown],
-        y=[_broken(row.traffic) for row in shown],
+        y=[_named(row) for row in shown],
         orientation="h",
         marker={"color": colours},
-        text=[f"{'≈ ' if row.simulated else ''}{short(row.p99_ttft_ms, 'ms')}" for row in shown],
-        textposition="auto",
         hovertemplate="P99 TTFT %{x:.4~g} ms<extra></extra>",
     )
     largest = max((row.p99_ttft_ms or 0.0 for row in shown), default=inputs.ttft_slo_ms)
     marks, notes = [], []
     if inputs.ttft_slo_ms < 1.5 * largest:
+        side = "left" if inputs.ttft_slo_ms > 0.5 * largest else "right"
         shape, note = plots.upright(
-            inputs.ttft_slo_ms, f"target {readable(inputs.ttft_slo_ms)} ms", plots.TARGET, side="right", height=1.0
+            inputs.ttft_slo_ms, f"target {duration(inputs.ttft_slo_ms)}", plots.TARGET, side=side, height=1.0
         )
         marks, notes = [shape], [note | {"yanchor": "bottom"}]
     return plots.figure(
         [bars],
-        x="P99 of time to first token (ms)",
+        x="P99 TTFT (ms)",
         y="",
         shapes=marks,
         notes=notes,
@@ -51,9 +50,11 @@ def _colour(traffic: str) -> str:
     return plots.RED if traffic.startswith(("all", "as set")) else plots.BLUE
 
 
-def _broken(traffic: str) -> str:
-    """Return the name on two lines, so that it leaves room for the bar on a narrow screen."""
-    return traffic.replace(": ", ":<br>").replace(" behind ", "<br>behind ")
+def _named(row: Effect) -> str:
+    """Return name and value on two lines: beside the bar, where the line of the target cannot cross them."""
+    value = f"<b>{'≈ ' if row.simulated else ''}{short(row.p99_ttft_ms, 'ms')}</b>"
+    name, _, detail = row.traffic.replace(" behind ", ": behind ").partition(": ")
+    return f"{name}: {value}<br>{detail}" if detail else f"{name}<br>{value}"
 
 
 def rate_over_time(found: TraceStatistics, mean_rate: float) -> go.Figure:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hardware_db
 from calculators import checks, lengths
+from calculators.fleet import ROUNDING
 from calculators.machine import assumptions_of
-from calculators.outputs import apart, counted, readable, short
+from calculators.outputs import apart, counted, duration, readable, short
 from calculators.routers import ROUTERS
 from calculators.ttft.arrivals import in_words
 from calculators.ttft.check import LECTURE_P99, LECTURE_UTILIZATION, TtftCheck
@@ -13,6 +14,7 @@ from calculators.ttft.compute import TtftResult
 from calculators.ttft.inputs import TtftInputs, level_of, statistic
 from calculators.ttft.lengths import law_of
 from calculators.ttft.methods import queue_of
+from calculators.ttft.queues.base import MOST_LOAD
 from calculators.ttft.sensitivity import Sensitivity
 from calculators.ttft.traffic import is_plain
 from formulas.queueing.md1 import wait_quantile
@@ -39,8 +41,8 @@ ASK = {"simulation": "Simulate this traffic", "numerical": "Compute this traffic
 def sentence(inputs: TtftInputs, result: TtftResult) -> str:
     """Return the answer to the page's question, in Markdown."""
     rate = f"{readable(inputs.rate)} requests/s"
-    target = f"{readable(inputs.ttft_slo_ms)} ms"
-    ttft = "–" if result.target_ttft_ms is None else f"{apart(result.target_ttft_ms, inputs.ttft_slo_ms)} ms"
+    target = duration(inputs.ttft_slo_ms)
+    ttft = "–" if result.target_ttft_ms is None else duration(result.target_ttft_ms, inputs.ttft_slo_ms)
     if inputs.servers > 1 or result.max_rate is None:
         return _pool_sentence(inputs, result, rate, target, ttft)
     match result.verdict:
@@ -58,7 +60,7 @@ def sentence(inputs: TtftInputs, result: TtftResult) -> str:
             )
         case "too_slow_unloaded":
             return (
-                f"One prompt alone takes **{apart(result.service_ms, inputs.ttft_slo_ms)} ms**, and the target is {target}: no number of "
+                f"One prompt alone takes **{duration(result.service_ms, inputs.ttft_slo_ms)}**, and the target is {target}: no number of "
                 "instances meets it."
             )
     return "The weights do not fit in memory: no number of these instances serves this model."
@@ -86,8 +88,8 @@ def _pool_sentence(inputs: TtftInputs, result: TtftResult, rate: str, target: st
             meet = "" if result.instances is None else f" **{_fleet(inputs, result)}** meet the target of {target}."
             return f"{pool[0].upper()}{pool[1:]} {verb} less than {capacity} requests/s, and {rate} arrive: the queue grows without end.{meet}"
         case "too_slow_unloaded":
-            unloaded = apart(queue_of(inputs).unloaded_ms(level_of(inputs)), inputs.ttft_slo_ms)
-            return f"Without any wait the {statistic(inputs)} is **{unloaded} ms**, and the target is {target}: no number of instances meets it."
+            unloaded = duration(queue_of(inputs).unloaded_ms(level_of(inputs)), inputs.ttft_slo_ms)
+            return f"Without any wait the {statistic(inputs)} is **{unloaded}**, and the target is {target}: no number of instances meets it."
     return "The weights do not fit in memory: no number of these instances serves this model."
 
 
@@ -105,7 +107,7 @@ def _fleet(inputs: TtftInputs, result: TtftResult) -> str:
 def metrics(inputs: TtftInputs, result: TtftResult) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the four numbers under the sentence."""
     name = statistic(inputs)
-    alone = f"{readable(result.service_ms)} ms{' on average' if lengths.spread_of(inputs) else ''}"
+    alone = f"{duration(result.service_ms)}{' on average' if lengths.spread_of(inputs) else ''}"
     several = inputs.tp > 1 and inputs.service_ms is None and result.instances is not None
     return [
         (
@@ -121,7 +123,7 @@ def metrics(inputs: TtftInputs, result: TtftResult) -> list[tuple[str, str, str]
         ),
         (
             "Highest rate in target",
-            short(result.max_rate, "/s"),
+            f"{highest_rate(inputs, result)} /s" if result.max_rate else "–",
             f"Requests per second that {'one instance takes' if inputs.servers == 1 else 'the pool takes'} within the target.",
         ),
         (
@@ -134,6 +136,13 @@ def metrics(inputs: TtftInputs, result: TtftResult) -> list[tuple[str, str, str]
             else f"For this rate; router: {ROUTERS[inputs.routing]}.",
         ),
     ]
+
+
+def highest_rate(inputs: TtftInputs, result: TtftResult) -> str:
+    """Return the highest rate in target as a figure, or that it is any rate below capacity."""
+    capacity = queue_of(inputs).capacity
+    everywhere = result.max_rate is not None and result.max_rate >= MOST_LOAD * capacity * (1 - ROUNDING)
+    return f"below {short(capacity)}" if everywhere else short(result.max_rate)
 
 
 def _is_start(inputs: TtftInputs) -> bool:
@@ -178,7 +187,7 @@ def caption(inputs: TtftInputs) -> str:
     """Return for which scenario a figure is, in plain text."""
     method = "M/D/1" if _is_start(inputs) else traffic_of(inputs)
     if inputs.service_ms is not None:
-        return f"Service time {readable(inputs.service_ms)} ms; {method}"
+        return f"Service time {duration(inputs.service_ms)}; {method}"
     assumed = f"assumptions: {inputs.assumptions}"
     chips = f"{inputs.tp} × {inputs.accelerator}" if inputs.tp > 1 else inputs.accelerator
     return f"{inputs.model} on {chips}, prompts of {counted(inputs.prompt_tokens, 'token')}; {assumed}; {method}"
@@ -206,7 +215,7 @@ def on_short_runs(check: TtftCheck) -> str:
     first = check.short_runs[0]
     return (
         f"A run that starts empty has not seen the worst yet. Half the runs of {first.customers:,} requests report a "
-        f"P99 below {short(first.median_ms)} ms; the exact P99 is {short(check.exact_p99_ms)} ms. Dots are the median run, "
+        f"P99 below {short(first.median_ms, 'ms')}; the exact P99 is {short(check.exact_p99_ms, 'ms')}. Dots are the median run, "
         "bars hold nine runs in ten. The lecture's own run was short too: its P99 at utilization "
         f"{LECTURE_UTILIZATION} is {LECTURE_P99:g} service times (section 4.3), and the exact one "
         f"{1 + wait_quantile(0.99, LECTURE_UTILIZATION):.5g}."

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from calculators import catalog
 from calculators.inputs import linked
@@ -352,6 +353,19 @@ def test_the_scenario_of_a_link_survives_a_change_of_page_at_once(app):
     assert app.field("Arrival rate (requests/s)").input_value() == "5"
     assert app.field("Service time (ms)").input_value() == "50"
     assert float(parse_qs(urlsplit(app.page.url).query)["rate"][0]) == 5
+
+
+def test_back_brings_a_pages_own_inputs_back(app):
+    app.open("ttft?rate=20")
+    app.set("Instances in the pool", 3)
+    app.go("Hardware and models")
+    while urlsplit(app.page.url).path != "/ttft":
+        app.page.go_back()
+        app.settle()
+    expect(app.field("Instances in the pool")).to_have_value("3")
+    expect(app.field("Arrival rate (requests/s)")).to_have_value("20")
+    expect(app.page).to_have_url(re.compile("servers=3"))
+    assert "on 3 instances" in app.headline
 
 
 def test_unknown_parameters_are_gone_from_the_address(app):

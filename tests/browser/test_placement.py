@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -25,9 +26,9 @@ def test_the_answer_the_drawing_and_the_command_line_agree(app):
     results = report["results"]
     assert f"{results['prefill']['instances']} × TP {results['prefill']['tp']}" in app.headline
     assert app.metrics["Accelerators"] == str(results["gpus"])
-    squares = app.page.get_by_test_id("stPlotlyChart").first.locator(".textpoint")
-    squares.first.wait_for()
-    words = squares.all_text_contents()
+    boxes = app.page.get_by_test_id("stPlotlyChart").first.locator(".bartext")
+    boxes.first.wait_for()
+    words = boxes.all_text_contents()
     assert len(words) == results["gpus"]
     assert {"P1.1", "D1.1"} <= set(words)
     assert quiet(app) == []
@@ -49,3 +50,16 @@ def test_every_tab_draws_on_both_networks(app):
     app.tab("Configurations")
     assert "configurations are allowed" in app.page.get_by_test_id("stMain").inner_text()
     assert quiet(app) == []
+
+
+def test_on_a_narrow_screen_the_boxes_stand_apart(new_app):
+    app = new_app(viewport={"width": 420, "height": 900})
+    app.page.goto(f"{app.address}/placement?nodes=2&node_gpus=8")
+    drawing = app.page.get_by_test_id("stPlotlyChart").first
+    drawing.locator(".bartext").first.wait_for()
+    boxes = [each.bounding_box() for each in drawing.locator(".bars path").all()]
+    highest = min(box["y"] for box in boxes)
+    first_row = sorted((box["x"], box["x"] + box["width"]) for box in boxes if box["y"] < highest + 5)
+    assert len(boxes) == 16
+    assert len(first_row) == 8
+    assert all(right <= left for (_, right), (left, _) in pairwise(first_row))

@@ -13,7 +13,7 @@ from calculators.__main__ import main
 from calculators.decode_pool import PoolInputs, pool_of
 from calculators.inputs import InputsError, part_of
 from calculators.outputs import as_dict
-from calculators.placement import ROOM, figures, published
+from calculators.placement import ROOM, figures, published, wording
 from calculators.placement.candidates import Candidate, Evaluator, Shape, hand_off, shapes
 from calculators.placement.check import check, largest_rate, rank_correlation, regret
 from calculators.placement.cluster import PlacementInputs, SearchInputs, hops_s
@@ -428,6 +428,26 @@ def test_distserves_choices_beside_ours_with_the_difference_said():
         assert 0.5 < row.share <= 1 + 1e-9  # by our own closed forms, ours cannot lose
         assert row.several_per_gpu >= row.ours_per_gpu * (1 - 1e-9)
         assert row.why == "The same." if row.ours == row.theirs else "requests/s on" in row.why
+
+
+def test_the_tables_leave_out_what_is_said_elsewhere():
+    rows = published.compared()
+    assert "Why they differ" not in wording.choices(rows)
+    assert wording.why_they_differ(rows).count("\n- ") == len(rows) - 1
+    for side in ("prefill", "decode"):
+        columns = wording.ranked([each for each in compute(PlacementInputs(**SMALL)).table if each.allowed], side)
+        assert "Side" not in columns
+        assert "Why not" not in columns
+        assert len(set(map(len, columns.values()))) == 1
+
+
+def test_the_formula_of_prefill_says_where_it_does_not_hold():
+    for changes, said in (
+        ({}, "exact in M/D/1"),
+        ({"prompt_cv": 1.0, "arrival_scv": 4.0}, "is a mark to compare with"),
+    ):
+        inputs = PlacementInputs(**SMALL, **changes)
+        assert said in formulas(inputs, compute(inputs))[0].remark
 
 
 def test_prompts_of_different_lengths_move_opt_13b_to_two_ranks():

@@ -17,13 +17,14 @@ from calculators.__main__ import main
 from calculators.fleet import fewest_servers
 from calculators.inputs import InputsError, declared, linked
 from calculators.links import encode
+from calculators.outputs import rows_of
 from calculators.service_time import prefill_times_ms
 from calculators.traces import read_trace
 from calculators.ttft import traffic_figures, traffic_wording, wording
 from calculators.ttft.check import TtftCheck, check
 from calculators.ttft.compute import compute
 from calculators.ttft.curves import curves_of
-from calculators.ttft.effects import effects, has_slow_rows, needs
+from calculators.ttft.effects import NOT_ASKED, effects, has_slow_rows, needs
 from calculators.ttft.explanation import queue_formulas
 from calculators.ttft.gains import gains
 from calculators.ttft.inputs import TtftInputs
@@ -284,9 +285,26 @@ def test_an_approximation_is_compared_and_a_simulation_is_repeated_with_another_
     assert "formulas are at most" in traffic_wording.agreement(approximate)
     again = check(at(0.6, servers=4, routing="shortest_queue"))
     assert again.seed == 2
+    assert "Formula (ms)" in rows_of(approximate.compared)
+    assert [*rows_of(again.compared)][1:3] == ["Answer, simulated (ms)", "Another seed (ms)"]  # no formula is spoken of
     assert "another seed" in traffic_wording.agreement(again)
     with pytest.raises(DomainError, match="no steady state"):
         check(at(1.5, servers=4, routing="shared"))
+
+
+def test_a_steady_beat_keeps_the_target_at_any_rate_below_capacity():
+    steady = TtftInputs(service_ms=1000.0, rate=0.5, ttft_slo_ms=2000.0, arrival_scv=0.0)
+    said = {label: value for label, value, _ in wording.metrics(steady, compute(steady))}
+    assert said["Highest rate in target"] == "below 1 /s"
+    bursty = replace(steady, arrival_scv=1.0)
+    assert "below" not in wording.highest_rate(bursty, compute(bursty))
+
+
+def test_an_hour_is_said_in_seconds():
+    hours = TtftInputs(service_ms=3_600_000.0, rate=0.001, ttft_slo_ms=10_000_000.0)
+    assert "the target of 10,000 s" in wording.sentence(hours, compute(hours))
+    slow = replace(hours, ttft_slo_ms=1_000_000.0)
+    assert "is **3,600 s**, and the target is 1,000 s" in wording.sentence(slow, compute(slow))
 
 
 def test_the_effects_are_those_of_the_calculation():
@@ -301,6 +319,7 @@ def test_the_effects_are_those_of_the_calculation():
     assert together.method.startswith("G/G/c")
     held_up = {row.traffic: row for row in effects(replace(inputs, routing="shortest_queue"), slow=False)}
     assert held_up["router alone: shortest queue"].p99_ttft_ms is None  # too slow to be simulated unasked
+    assert held_up["router alone: shortest queue"].method == NOT_ASKED
     assert held_up["bursts alone: gamma arrivals, scv 4"].times_plain > 1
     simulated = {row.traffic: row for row in effects(inputs, slow=True)}
     assert (
