@@ -117,8 +117,7 @@ class PrefillPipeline:
             return float((times[WARM_UP:] <= ttft_slo_s).mean())
         after_s = self.latency_s - self.bottleneck_s
         if self.sharing > 1:
-            prompts = PooledPrompts(rate * self.sharing, slowest, self.sharing, self.arrival_scv)
-            return float(prompts.finished_within(ttft_slo_s - after_s))
+            return _share_together(self, slowest, rate, ttft_slo_s - after_s)
         return float(Prompts(rate, slowest, self.arrival_scv).finished_within(ttft_slo_s - after_s))
 
     def share_within(self, ttft_slo_s: float, rate: float) -> float:
@@ -130,6 +129,15 @@ class PrefillPipeline:
         if wait_limit < 0 or utilization >= 1:
             return 0.0
         return 1 - float(md1.wait_survival(np.array([wait_limit]), np.array([utilization]))[0])
+
+
+def _share_together(one: PrefillPipeline, slowest: ServiceLaw, rate: float, limit_s: float) -> float:
+    """Return the share in time where instances share a queue; 0 so near saturation that it is not computed."""
+    try:
+        prompts = PooledPrompts(rate * one.sharing, slowest, one.sharing, one.arrival_scv)
+        return float(prompts.finished_within(limit_s))
+    except DomainError:
+        return 0.0
 
 
 @lru_cache(maxsize=16)

@@ -69,11 +69,11 @@ def check(inputs: PlanInputs, progress: Progress | None = None) -> PlanCheck:
     counted = slice(skipped, requests - skipped // 2)
     several = any(side.instances > 1 for side in best.sides)
     looks = several and inputs.routing == "random"  # then a router that looks is simulated as well
+    routed = _Run(inputs, best, requests, _part(progress, 0.0, 0.5)).behind("shortest_queue") if looks else None
     half = _part(progress, 0.5, 1.0) if looks else progress
     served = _Run(inputs, best, requests, half).behind(inputs.routing)
-    routed = _Run(inputs, best, requests, _part(progress, 0.0, 0.5)).behind("shortest_queue") if looks else served
     limits = 1e-3 * inputs.ttft_slo_ms, 1e-3 * inputs.tpot_slo_ms
-    share = routed.part(counted.start, counted.stop).attainment(*limits)
+    share = (routed or served).part(counted.start, counted.stop).attainment(*limits)
     served = served.part(counted.start, counted.stop)
     ttft, tpot = served.ttft_estimates(), served.tpot_estimates()
     rows = [

@@ -490,6 +490,8 @@ def test_bursts_of_spread_prompts_behind_one_queue_have_a_formula(run):
         "1",
         "--arrival-scv",
         "4",
+        "--ttft-slo-ms",
+        "300",
         "--json",
     ]
     _, out, _ = run(*asked, "--routing", "shared", "--check", "--customers", "100000")
