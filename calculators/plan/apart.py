@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from calculators.fleet import ROUNDING
 from calculators.plan.deployments import Demand, Deployment, Side
+from calculators.scenario import ServiceLevels
 from calculators.systems import Disaggregated, Latency, ServingInputs, fewest_decode, fewest_prefill
 
 MOST_ADDED = 24
@@ -60,10 +63,9 @@ def _tighter(system: Disaggregated, times: Latency | None, demand: Demand) -> in
 def _deployment(
     system: Disaggregated, kinds: tuple[ServingInputs, ServingInputs], counts: list[int], demand: Demand
 ) -> Deployment:
-    targets = demand.targets
-    goodputs = (
-        system.prefill_goodput(targets.ttft_slo_ms, targets.attainment) or 0.0,
-        system.decode_goodput(targets.tpot_slo_ms, targets.attainment) or 0.0,
+    goodputs = tuple(
+        _goodput(each, side, count, demand.routing, demand.targets)
+        for side, each, count in zip(("prefill", "decode"), kinds, counts, strict=True)
     )
     sides = [
         Side(each.accelerator, each.tp, count, count * each.tp, goodput)
@@ -78,3 +80,13 @@ def _deployment(
         system=system,
         rate=demand.rate,
     )
+
+
+@lru_cache(maxsize=256)  # each is a side of several pairs
+def _goodput(inputs: ServingInputs, side: str, count: int, routing: str, targets: ServiceLevels) -> float:
+    """Return what one of so many instances of a side carries within its target [requests/s]."""
+    if side == "prefill":
+        pool = Disaggregated(inputs, prefill_instances=count, routing=routing)
+        return pool.prefill_goodput(targets.ttft_slo_ms, targets.attainment) or 0.0
+    pool = Disaggregated(inputs, decode_instances=count, routing=routing)
+    return pool.decode_goodput(targets.tpot_slo_ms, targets.attainment) or 0.0
