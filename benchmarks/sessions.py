@@ -82,7 +82,7 @@ class Session:
                     self._see(message.delta.new_element)
                 case "session_event":
                     raise NotMeasured("the server reported an error of the script")
-                case "script_finished":
+                case "script_finished" if message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                     return
 
     async def _receive(self) -> bytes:
@@ -115,9 +115,9 @@ class Session:
         match kind:
             case "slider":
                 state.double_array_value.data.extend(widget.value if widget.set_value else widget.default)
-            case "number_input" if widget.set_value or widget.HasField("default"):
+            case "number_input" if widget.HasField("value" if widget.set_value else "default"):
                 state.double_value = widget.value if widget.set_value else widget.default
-            case "selectbox" if widget.set_value or widget.HasField("default"):
+            case "selectbox" if widget.HasField("raw_value" if widget.set_value else "default"):
                 state.string_value = widget.raw_value if widget.set_value else widget.options[widget.default]
 
 

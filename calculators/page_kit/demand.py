@@ -104,3 +104,4 @@ def take_over(inputs: type, values: dict[str, float | str]) -> None:
             st.session_state[name] = declaration.check(nearest)
         except InputError:
             st.session_state[name] = declaration.check(round(nearest))  # type: ignore[arg-type]
+    st.rerun()
