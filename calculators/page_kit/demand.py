@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -78,6 +78,11 @@ def stoppable(key: str, of: Any, function: Callable[[Callable[[float], None]], R
 
 def _stop(state: str, of: Any) -> None:
     st.session_state[state] = of
+
+
+def waiting(text: str, *, slow: bool) -> AbstractContextManager[None]:
+    """Show that something is computed, where that may be slow; the spinner's own thread takes longer than a formula."""
+    return st.spinner(text, show_time=False) if slow else nullcontext()
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def answered() -> bool:
 
 result = None
 if answered():
-    with st.spinner("Computing …", show_time=False):
+    with page_kit.waiting("Computing …", slow=not isinstance(queue, Md1)):
         result = page_kit.answer_or_refusal(lambda: compute(inputs, thorough=False))
         curves = curves_of(inputs)
     page_kit.headline(
@@ -147,7 +147,7 @@ def what_if() -> None:
     if isinstance(queue, Md1) or page_kit.on_demand(
         "Compute the rows", "what-if", inputs, "With this traffic a row takes up to a second."
     ):
-        with st.spinner("Computing …", show_time=False):
+        with page_kit.waiting("Computing …", slow=not isinstance(queue, Md1)):
             rows = alternatives(inputs)
         page_kit.data_table(rows_of(rows), "what-if")
 
