@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.pandas_compat  # or the first table does, and Plotly in another session's thread finds half of pandas
 import streamlit as st
 
 from calculators.facts import Fact, ShownFormula

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
@@ -19,7 +19,7 @@ OnChange = Callable[[], None] | Literal["rerun"]
 COLLAPSED = (
     "Link between the pools", "Assumptions", "Simulation", "Measured acceptance", "Bursts and convoys", "This page",
 )  # fmt: skip
-"""Groups that most people leave as they are."""
+"""Groups that most people leave as they are: folded, and drawn once they are opened."""
 
 
 def draw(declaration: Input, on_change: Callable[[], None] | None = None) -> None:
@@ -109,14 +109,36 @@ def draw_sidebar(room: Room) -> None:
     used = declared(room.inputs)
     for name, declaration in declared(Scenario).items():
         if name not in used or changed:
-            # An input that is not drawn would be forgotten, were it not written down again.
-            st.session_state[name] = st.session_state.get(name, declaration.default)
+            _keep(declaration)
     with st.sidebar:
         for heading, group in _groups(room):
             if group:
-                with st.expander(heading, expanded=heading not in COLLAPSED):
-                    for declaration in group:
-                        draw(declaration, redraw)
+                _draw_group(heading, group)
+
+
+def _draw_group(heading: str, group: Sequence[Input]) -> None:
+    """Draw a group of inputs; one that most people leave as it is, once it is opened or was changed.
+
+    A default is not in the address, so that what is not drawn is not missing there.
+    """
+    if heading not in COLLAPSED:
+        with st.expander(heading, expanded=True):
+            for declaration in group:
+                draw(declaration, redraw)
+        return
+    folded = st.expander(heading, key=f"group {heading}", on_change="rerun")
+    changed = any(st.session_state.get(each.name, each.default) != each.default for each in group)
+    with folded:
+        for declaration in group:
+            if folded.open or changed:
+                draw(declaration, redraw)
+            else:
+                _keep(declaration)
+
+
+def _keep(declaration: Input) -> None:
+    """Write the value of an input down again: without its widget it would be forgotten."""
+    st.session_state[declaration.name] = st.session_state.get(declaration.name, declaration.default)
 
 
 def _groups(room: Room) -> Iterator[tuple[str, list[Input]]]:

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from calculators import catalog
 from calculators.hardware.tables import TABLES
 from calculators.inputs import declared
+from calculators.page_kit.widgets import COLLAPSED
 from calculators.scenario import Scenario
 from calculators.ttft.compute import compute
 from calculators.ttft.inputs import TtftInputs
@@ -71,12 +72,22 @@ def test_the_figure_carries_titles_with_units_the_target_and_the_point(open_page
 @pytest.mark.parametrize("room", catalog.ROOMS, ids=lambda room: room.name)
 def test_the_shared_inputs_of_a_page_and_no_others_have_a_widget_with_its_help(open_page, room):
     app = open_page(room.name)
+    for heading in COLLAPSED:
+        app.session_state[f"group {heading}"] = True
+    app.run()
     widgets = {each.key: each for each in (*app.sidebar.number_input, *app.sidebar.selectbox) if each.key}
     used = {name: each for name, each in declared(Scenario).items() if name in declared(room.inputs)}
     assert widgets.keys() & declared(Scenario).keys() == used.keys()
     for name, declaration in used.items():
         assert widgets[name].help == declaration.help
         assert widgets[name].value == declaration.default
+
+
+def test_a_folded_group_is_drawn_once_one_of_its_inputs_is_not_its_default(open_page):
+    assert "seed" not in {each.key for each in open_page().sidebar.number_input}
+    app = open_page(seed="7")
+    assert {"seed", "customers"} <= {each.key for each in app.sidebar.number_input}
+    assert app.number_input("seed").value == 7
 
 
 @pytest.mark.parametrize("table", ["accelerators", "workloads"])
