@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd  # noqa: F401 - else the first table does it, while Plotly in another session finds half of it
 import pyarrow as pa
-import pyarrow.pandas_compat  # or the first table does, and Plotly in another session's thread finds half of pandas
 import streamlit as st
 
 from calculators.facts import Fact, ShownFormula
