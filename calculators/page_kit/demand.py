@@ -54,7 +54,7 @@ def stoppable(key: str, of: Any, function: Callable[[Callable[[float], None]], R
     """Return what a slow function gives, as :func:`kept` does, with a button beside the bar that stops it.
 
     ``None`` once it was stopped, until it is asked for again; the page says so. A function that has nothing to compute raises
-    DomainError, which is shown.
+    DomainError, which is shown. The room of such a page is ``is_stoppable``.
     """
     stopped = f"stopped {key}"
     if st.session_state.get(stopped) == of:

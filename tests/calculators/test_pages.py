@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calculators import catalog
+from calculators import catalog, page_kit
 from calculators.hardware.tables import TABLES
 from calculators.inputs import declared
 from calculators.page_kit.widgets import COLLAPSED
@@ -56,6 +56,17 @@ def test_a_changed_input_changes_the_answer(open_page):
     before = metrics(app)
     app.number_input("rate").set_value(20.0).run()
     assert metrics(app)["Utilization"] != before["Utilization"]
+
+
+@pytest.mark.parametrize(("room", "around"), [("ttft", 0), ("plan", 1)])
+def test_a_changed_input_has_nothing_drawn_around_a_page_that_cannot_be_stopped(open_page, monkeypatch, room, around):
+    app = open_page(room)
+    drawn = []
+    draw_sidebar = page_kit.draw_sidebar
+    monkeypatch.setattr(page_kit, "draw_sidebar", lambda room: (drawn.append(room), draw_sidebar(room)))
+    app.number_input("rate").set_value(20.0).run()
+    assert len(drawn) == around
+    assert "20 requests/s" in app.markdown[0].value + app.markdown[1].value
 
 
 def test_the_figure_carries_titles_with_units_the_target_and_the_point(open_page):
@@ -116,6 +127,11 @@ def test_no_two_pages_give_one_name_two_meanings():
     for room in catalog.ROOMS:
         for name, declaration in declared(room.inputs).items():
             assert seen.setdefault(name, declaration) == declaration
+
+
+@pytest.mark.parametrize("room", catalog.ROOMS, ids=lambda room: room.name)
+def test_a_page_with_a_button_that_stops_says_so(room):
+    assert ("page_kit.stoppable(" in (APP.parent / room.page).read_text(encoding="utf-8")) == room.is_stoppable
 
 
 def test_the_first_room_is_the_front_page():
