@@ -130,7 +130,7 @@ def measure_start(quick: bool) -> list[Figure]:
     starts = 2 if quick else 7
     taken, answering, later = [], [], []
     with chromium() as browser:
-        for _ in range(starts + 1):
+        for _ in range(starts):
             start = time.perf_counter()
             with serve() as address:
                 answering.append(time.perf_counter() - start)
@@ -139,10 +139,8 @@ def measure_start(quick: bool) -> list[Figure]:
                 start = time.perf_counter()
                 _visit(browser, address)
                 later.append(time.perf_counter() - start)
-    compiling, *taken = taken  # the first one leaves what Python compiles for the others
     remark = (
-        f"median of {starts} starts, slowest {max(taken):.3g} s; one before, that had everything to compile, took "
-        f"{compiling:.3g} s; the server answers after "
+        f"median of {starts} starts, slowest {max(taken):.3g} s; the server answers after "
         f"{statistics.median(answering):.3g} s. Each time a new process and an empty browser cache, with the browser "
         "already open and the files in the system's cache"
     )
