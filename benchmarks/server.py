@@ -42,7 +42,7 @@ def serve(launcher: Sequence[str] = ("streamlit",)) -> Iterator[str]:
     command += ["--client.showErrorDetails", "full"]  # so that an error of the app is named in the report
     command += [word for name, value in options.items() for word in (f"--server.{name}", value)]
     with subprocess.Popen(  # noqa: S603 - the project's own app
-        command, cwd=ROOT, env=_writing(_compiled()), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=ROOT, env=_writing(compiled()), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as server:
         try:
             _wait_until_healthy(server, address)
@@ -56,7 +56,7 @@ def serve(launcher: Sequence[str] = ("streamlit",)) -> Iterator[str]:
 
 
 @cache
-def _compiled() -> TemporaryDirectory[str]:
+def compiled() -> TemporaryDirectory[str]:
     """Return a folder with what the app imports, compiled, as Python has it from the second start on.
 
     An environment that was copied, or whose Python may not write, compiles two thousand modules at every start; what is
