@@ -22,7 +22,8 @@ pages = {
     for section, rooms in catalog.SECTIONS.items()
 }
 pages[""].append(page_of(front, visibility="hidden"))  # under its own name as well, as all others are
-page = st.navigation(pages, position="top")
-page_kit.draw_scenario(page.url_path, catalog.room_at(page.url_path).inputs)
-page.run()
+room = catalog.room_at(st.navigation(pages, position="top").url_path)
+page_kit.draw_sidebar(room)
+# Streamlit runs a page once each time that it is navigated to.
+page_kit.draw_page(room, lambda: st.navigation(pages, position="top").run())
 page_kit.settle()

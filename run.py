@@ -148,7 +148,9 @@ def install(kind: str, uv: bool) -> None:
     name = REQUIREMENTS[kind]
     say(f"installing {name} into .venv; this can take a minute or two")
     python = str(venv_python())
-    installer = ("uv", "pip", "install", "--python", python) if uv else (python, "-m", "pip", "install")
+    installer = (
+        ("uv", "pip", "install", "--compile-bytecode", "--python", python) if uv else (python, "-m", "pip", "install")
+    )
     installed, output = quietly(*installer, "-r", str(ROOT / name))
     if not installed:
         sys.exit(

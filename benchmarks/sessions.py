@@ -41,6 +41,7 @@ class Session:
     def __init__(self, socket: Any) -> None:
         self._socket = socket
         self._widgets: dict[str, Any] = {}
+        self._places: dict[tuple[int, ...], str] = {}
         self._page_hash = ""
         self._figure = ""
 
@@ -79,10 +80,10 @@ class Session:
                 case "navigation":
                     self._page_hash = message.navigation.page_script_hash
                 case "delta" if message.delta.WhichOneof("type") == "new_element":
-                    self._see(message.delta.new_element)
+                    self._see(message.delta.new_element, tuple(message.metadata.delta_path))
                 case "session_event":
                     raise NotMeasured("the server reported an error of the script")
-                case "script_finished":
+                case "script_finished" if message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                     return
 
     async def _receive(self) -> bytes:
@@ -96,14 +97,19 @@ class Session:
             raise NotMeasured(f"the server ended the session: {closed}") from None
         return message
 
-    def _see(self, element: Any) -> None:
+    def _see(self, element: Any, place: tuple[int, ...]) -> None:
         match element.WhichOneof("type"):
             case "exception":
                 raise NotMeasured(f"the page shows an error: {element.exception.message}")
             case "plotly_chart" if "ttft-against-rate" in element.plotly_chart.id:
                 self._figure = element.plotly_chart.spec
             case "number_input" | "selectbox" | "slider" as kind:
-                self._remember(kind, getattr(element, kind))
+                widget = getattr(element, kind)
+                before = self._places.get(place)
+                if before != widget.id:  # as the browser forgets a widget in whose place another one stands
+                    self._widgets.pop(before or "", None)
+                self._places[place] = widget.id
+                self._remember(kind, widget)
 
     def _remember(self, kind: str, widget: Any) -> None:
         """Hold the state that the browser sends for a widget: its default, or what the script has set since."""
@@ -115,9 +121,9 @@ class Session:
         match kind:
             case "slider":
                 state.double_array_value.data.extend(widget.value if widget.set_value else widget.default)
-            case "number_input" if widget.set_value or widget.HasField("default"):
+            case "number_input" if widget.HasField("value" if widget.set_value else "default"):
                 state.double_value = widget.value if widget.set_value else widget.default
-            case "selectbox" if widget.set_value or widget.HasField("default"):
+            case "selectbox" if widget.HasField("raw_value" if widget.set_value else "default"):
                 state.string_value = widget.raw_value if widget.set_value else widget.options[widget.default]
 
 

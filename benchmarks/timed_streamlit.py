@@ -3,7 +3,8 @@
 The app is not changed and not told. Streamlit calls one function to run the callbacks and the script,
 ``exec_func_with_error_handling`` (1.67); it is wrapped here. For each run the file that ``HEADROOM_TIMINGS`` names
 gets a line ``script <wall ms> <processor ms of its thread>``, and for each full garbage collection
-``collection <ms>``: Streamlit forces one after every run.
+``collection <ms>``: Streamlit forces one after every run. A run that ended because a callback or the script asked for
+another one has a line ``part`` instead of ``script``; it belongs to the one that follows.
 """
 
 import gc
@@ -21,10 +22,11 @@ def clocked(function: Callable[..., Any], record: Callable[..., None]) -> Callab
 
     def timed(*arguments: Any, **options: Any) -> Any:
         wall, processor = time.perf_counter(), time.thread_time()
-        try:
-            return function(*arguments, **options)
-        finally:
-            record("script", time.perf_counter() - wall, time.thread_time() - processor)
+        result = function(*arguments, **options)
+        _, _, asked_for, *_ = result
+        kind = "script" if asked_for is None else "part"
+        record(kind, time.perf_counter() - wall, time.thread_time() - processor)
+        return result
 
     return timed
 
@@ -43,10 +45,19 @@ def watch_collections(record: Callable[..., None]) -> None:
 
 
 def read(path: Path) -> tuple[list[tuple[float, float]], list[float]]:
-    """Return what a file of timings says: wall and processor time of each run, and each collection's time [ms]."""
-    lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-    scripts = [(float(line[1]), float(line[2])) for line in lines if line[0] == "script"]
-    return scripts, [float(line[1]) for line in lines if line[0] == "collection"]
+    """Return what a file of timings says [ms]: wall and processor time of each run with its parts, and each collection's."""
+    scripts, collections = [], []
+    wall = processor = 0.0
+    for line in path.read_text(encoding="utf-8").splitlines():
+        kind, *times = line.split()
+        if kind == "collection":
+            collections.append(float(times[0]))
+            continue
+        wall, processor = wall + float(times[0]), processor + float(times[1])
+        if kind == "script":
+            scripts.append((wall, processor))
+            wall = processor = 0.0
+    return scripts, collections
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,15 @@ class Room:
         The dataclass of everything that a link to it carries.
     is_front : bool
         Whether the app opens with it.
+    own_inputs : {"sidebar", "page"}
+        Where the inputs that only this page has are drawn: below the shared ones, or in a row under the head.
+    row : tuple of str
+        Names of those that stand in a row under the head although the others are in the sidebar.
+    groups : tuple of (str, type)
+        Headings in the sidebar for the others, each with the dataclass that declares them.
+    is_stoppable : bool
+        Whether something that takes long can be stopped by a button on the page, which is then drawn with all around it:
+        Streamlit ends the run of an app for a click, but not that of a part of it.
     """
 
     name: str
@@ -36,6 +45,10 @@ class Room:
     inputs: type
     section: str = ""
     is_front: bool = False
+    own_inputs: Literal["sidebar", "page"] = "sidebar"
+    row: tuple[str, ...] = ()
+    groups: tuple[tuple[str, type], ...] = ()
+    is_stoppable: bool = False
 
     @property
     def path(self) -> str:

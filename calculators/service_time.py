@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 
 import hardware_db
-from calculators.inputs import Integer, declared
+from calculators.inputs import Integer, declared, part_of
 from calculators.machine import MachineInputs, machine_of
 from calculators.outputs import output
 from calculators.remarks import hardware_remarks
@@ -71,6 +72,13 @@ def prefill_time(inputs: PrefillInputs) -> PrefillTime:
     """
     if inputs.service_ms is not None:
         return PrefillTime(inputs.service_ms)
+    return _prefill_time(part_of(PrefillInputs, inputs))
+
+
+@lru_cache(
+    maxsize=256
+)  # a page asks for some of them, and they do not depend on the rate, which is what a planner moves
+def _prefill_time(inputs: PrefillInputs) -> PrefillTime:
     machine = machine_of(inputs)
     load = prefill_load(inputs, inputs.prompt_tokens)
     time = step.step_time(load, machine)

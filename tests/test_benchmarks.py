@@ -89,12 +89,11 @@ def test_without_a_browser_the_command_succeeds_and_says_so(monkeypatch, capsys)
 
 def test_the_clock_returns_what_the_script_returns_and_records_a_run(tmp_path):
     records = []
-    run = timed_streamlit.clocked(lambda value: value + 1, lambda *record: records.append(record))
-    assert run(1) == 2
-    ((kind, wall, processor),) = records
-    assert kind == "script"
-    assert math.isfinite(wall)
-    assert processor >= 0
+    run = timed_streamlit.clocked(lambda again: (1, True, again, False, None), lambda *record: records.append(record))
+    assert run("another run") == (1, True, "another run", False, None)
+    run(None)
+    assert [kind for kind, _, _ in records] == ["part", "script"]
+    assert all(math.isfinite(wall) and processor >= 0 for _, wall, processor in records)
     file = tmp_path / "timings"
-    file.write_text("collection 0.5\nscript 12.5 9.0\ncollection 0.25\n")
-    assert timed_streamlit.read(file) == ([(12.5, 9.0)], [0.5, 0.25])
+    file.write_text("collection 0.5\nscript 12.5 9.0\npart 1.5 1.0\ncollection 0.25\nscript 8.0 7.0\n")
+    assert timed_streamlit.read(file) == ([(12.5, 9.0), (9.5, 8.0)], [0.5, 0.25])

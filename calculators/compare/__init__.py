@@ -13,6 +13,7 @@ ROOM = Calculator(
     icon=":material/compare_arrows:",
     section="Sizing",
     inputs=CompareInputs,
+    row=("fleet_gpus", "workload", "mixed_efficiency"),
     compute=compute,
     answer=answer,
     check=check,

@@ -8,7 +8,7 @@ from calculators.compare.compute import compute
 from calculators.compare.inputs import effective
 from calculators.outputs import as_table, rows_of
 
-inputs = page_kit.open_page(ROOM, row=("fleet_gpus", "workload", "mixed_efficiency"))
+inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
 used = effective(inputs)
 page_kit.headline(

@@ -9,5 +9,6 @@ ROOM = Room(
     question="Which figures do the answers rest on, and where do they come from?",
     icon=":material/memory:",
     inputs=HardwareInputs,
+    own_inputs="page",
 )
 """The catalog's entry."""

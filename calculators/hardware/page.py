@@ -6,7 +6,7 @@ from calculators import page_kit
 from calculators.facts import fact_of
 from calculators.hardware import ROOM, figures, tables
 
-inputs = page_kit.open_page(ROOM, own_inputs="page")
+inputs = page_kit.open_page(ROOM)
 records = tables.found(inputs)
 total = len(tables.TABLES[inputs.table]())
 st.markdown(f"**{len(records)} of {total} {inputs.table}**: {tables.NOTES[inputs.table]}.")

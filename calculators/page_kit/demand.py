@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -54,7 +54,7 @@ def stoppable(key: str, of: Any, function: Callable[[Callable[[float], None]], R
     """Return what a slow function gives, as :func:`kept` does, with a button beside the bar that stops it.
 
     ``None`` once it was stopped, until it is asked for again; the page says so. A function that has nothing to compute raises
-    DomainError, which is shown.
+    DomainError, which is shown. The room of such a page is ``is_stoppable``.
     """
     stopped = f"stopped {key}"
     if st.session_state.get(stopped) == of:
@@ -78,6 +78,11 @@ def stoppable(key: str, of: Any, function: Callable[[Callable[[float], None]], R
 
 def _stop(state: str, of: Any) -> None:
     st.session_state[state] = of
+
+
+def waiting(text: str, *, slow: bool) -> AbstractContextManager[None]:
+    """Show that something is computed, where that may be slow; the spinner's own thread takes longer than a formula."""
+    return st.spinner(text, show_time=False) if slow else nullcontext()
 
 
 @contextmanager
@@ -104,3 +109,4 @@ def take_over(inputs: type, values: dict[str, float | str]) -> None:
             st.session_state[name] = declaration.check(nearest)
         except InputError:
             st.session_state[name] = declaration.check(round(nearest))  # type: ignore[arg-type]
+    st.rerun()

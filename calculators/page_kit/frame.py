@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import streamlit as st
 
 from calculators import catalog, links
 from calculators.inputs import Input, InputError, InputsError, Value, build, declared, linked
-from calculators.page_kit.widgets import current_values, draw_own, known_inputs, reset
+from calculators.page_kit.widgets import current_values, draw_on_page, known_inputs, reset
 from calculators.room import Room
 from calculators.scenario import Scenario
 from formulas.closed_form import DomainError
@@ -45,25 +45,8 @@ def _understood(declaration: Input, texts: Sequence[str]) -> Value:
         return declaration.default
 
 
-def open_page(
-    room: Room,
-    own_inputs: Literal["sidebar", "page"] = "sidebar",
-    *,
-    row: Sequence[str] = (),
-    groups: Sequence[tuple[str, type]] = (),
-) -> Any:
-    """Draw a page's head and its own inputs, and return its inputs.
-
-    Parameters
-    ----------
-    room
-        The page's entry in the catalog.
-    own_inputs
-        Where the inputs that only this page has are drawn: below the shared ones, or in a row under the head.
-    row
-        Names of those that stand in a row under the head although the others are in the sidebar.
-    groups
-        Headings in the sidebar for the others, each with the dataclass that declares them.
+def open_page(room: Room) -> Any:
+    """Draw a page's head and those of its inputs that stand on it, and return its inputs.
 
     Returns
     -------
@@ -82,7 +65,7 @@ def open_page(
         )
     st.caption(room.question)
     notices = st.container()
-    draw_own(room.inputs, own_inputs, row, groups)
+    draw_on_page(room)
     with notices:
         _show_notices(room)
     inputs = answer_or_refusal(build, room.inputs, current_values(room.inputs))

@@ -14,6 +14,7 @@ ROOM = Calculator(
     icon=":material/grid_view:",
     section="Sizing",
     inputs=PlacementInputs,
+    row=("target_rate", "network", "nodes", "node_gpus"),
     compute=compute,
     answer=answer,
     check=check,

@@ -14,7 +14,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from formulas import decode_pool as forms
 from formulas.closed_form import DomainError
@@ -95,6 +94,8 @@ class PrefillPipeline:
         return self.relative is None and self.arrival_scv == 1 and self.sharing == 1
 
     def _uneven_goodput(self, ttft_slo_s: float, level: float) -> float | None:
+        from scipy.optimize import brentq
+
         capacity = 1 / (self.bottleneck_s * (1.0 if self.relative is None else self.relative.mean))
         low, high = LEAST_LOAD * capacity, NEAREST * capacity
         if self.share_within(ttft_slo_s, low) < level:
@@ -185,6 +186,8 @@ class DecodePipeline:
 
     def goodput(self, tpot_slo_s: float, level: float) -> float | None:
         """Return the largest rate [requests/s] at which a share ``level`` of the requests is in time."""
+        from scipy.optimize import brentq
+
         if self.alone_s >= tpot_slo_s:
             return None
         capacity = forms.capacity(self.steps, self.round_s, self.slots)

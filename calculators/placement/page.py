@@ -7,7 +7,7 @@ from calculators.outputs import as_table, rows_of
 from calculators.placement import ROOM, explanation, figures, published, wording
 from calculators.placement.compute import compute
 
-inputs = page_kit.open_page(ROOM, row=("target_rate", "network", "nodes", "node_gpus"))
+inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
 page_kit.headline(
     wording.answer(inputs, result),

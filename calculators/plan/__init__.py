@@ -15,5 +15,6 @@ ROOM = Calculator(
     answer=answer,
     check=check,
     is_front=True,
+    is_stoppable=True,
 )
 """The catalog's entry."""

@@ -13,6 +13,7 @@ ROOM = Calculator(
     icon=":material/group_work:",
     section="Sizing",
     inputs=PoolsInputs,
+    row=("target_rate", "prefill_goodput", "decode_goodput", "colocated_goodput"),
     compute=compute,
     answer=answer,
     check=check,

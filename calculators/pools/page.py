@@ -10,7 +10,7 @@ from calculators.pools import ROOM, curves, explanation, figures, wording
 from calculators.pools.compute import Sides, compute, sides_of
 from calculators.pools.goodputs import Goodputs
 
-inputs = page_kit.open_page(ROOM, row=("target_rate", "prefill_goodput", "decode_goodput", "colocated_goodput"))
+inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
 sides = sides_of(inputs, Goodputs(result.prefill_goodput, result.decode_goodput, result.colocated_goodput))
 page_kit.headline(

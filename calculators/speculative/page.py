@@ -4,17 +4,13 @@ import streamlit as st
 
 from calculators import page_kit
 from calculators.outputs import as_table, rows_of
-from calculators.speculative import ROOM, curves, explanation, figures, given, wording
+from calculators.speculative import ROOM, curves, explanation, figures, wording
 from calculators.speculative.accepted import acceptance_of
 from calculators.speculative.compute import compare_chips, compute
 from calculators.speculative.costs import pair_of
 from calculators.speculative.machines import spill_of
 
-inputs = page_kit.open_page(
-    ROOM,
-    row=("acceptance", "draft_tokens", "draft_cost", "verify_cost"),
-    groups=(("Target", given.Target), ("Draft", given.Draft), ("Measured acceptance", given.Measured)),
-)
+inputs = page_kit.open_page(ROOM)
 result = page_kit.answer_or_refusal(compute, inputs)
 pair = pair_of(inputs)
 caption = wording.caption(inputs, pair)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from calculators.decode_pool import Pool, PoolInputs, pool_of
 from calculators.inputs import InputError, InputsError, part_of
@@ -193,6 +192,8 @@ def _at(system: System, rate: float) -> Latency | None:
 
 @lru_cache(maxsize=1024)
 def _goodput(system: System, ttft_slo_ms: float, tpot_slo_ms: float, attainment: float) -> float | None:
+    from scipy.optimize import brentq
+
     targets = ServiceLevels(ttft_slo_ms=ttft_slo_ms, tpot_slo_ms=tpot_slo_ms, attainment=attainment)
 
     def spare(rate: float) -> float:

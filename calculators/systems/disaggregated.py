@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from calculators.decode_pool import Pool, pool_of
 from calculators.inputs import part_of
@@ -192,6 +191,8 @@ class Disaggregated(System):
 
     def decode_goodput(self, tpot_slo_ms: float, attainment: float) -> float | None:
         """Return the largest rate of one decode instance at which enough requests are in time, or ``None``."""
+        from scipy.optimize import brentq
+
         at_random = self.pool.max_rate(tpot_slo_ms, attainment)
         if not at_random or self.arrival_scv(self.decode_instances) == 1:
             return at_random

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from calculators.traces.blocks import BLOCK_BYTES, Progress, line_blocks
@@ -190,6 +189,8 @@ class _Found:
         )  # fmt: skip
 
     def _start(self, offset: float) -> str:
+        import pandas as pd
+
         return str(pd.Timestamp(int(self.start) + round(offset * 1e9)).isoformat())
 
     def _notes(self, early: int) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
@@ -73,6 +72,8 @@ class CsvRows:
     """
 
     def __init__(self, header: str) -> None:
+        import pandas as pd
+
         counts = {mark: header.count(mark) for mark in (",", ";", "\t")}
         self.delimiter = max(counts, key=lambda mark: counts[mark])
         self.names = [name.strip() for name in next(csv.reader([header], delimiter=self.delimiter))]

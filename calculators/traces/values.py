@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -55,6 +54,8 @@ def convert(rows: Rows, columns: Columns, unit: TimeUnit, shown: int) -> Values:
     >>> convert(rows, Columns("t", "in", "out"), "s", 5).broken[0].reason
     'in is 0: less than one token'
     """
+    import pandas as pd
+
     times = dates(rows.columns[0]) if unit == "date" else numbers(rows.columns[0])
     inputs, outputs = numbers(rows.columns[1]), numbers(rows.columns[2])
     unreadable = pd.isna(times) if unit == "date" else ~np.isfinite(np.asarray(times, dtype=float))
@@ -93,6 +94,8 @@ def looks_like_date(value: Any) -> bool:
     >>> looks_like_date("2023-11-16 18:15:46.6805900"), looks_like_date("12.5"), looks_like_date(3)
     (True, False, False)
     """
+    import pandas as pd
+
     plain = value.as_py() if isinstance(value, pa.Scalar) else value
     return bool(np.isnan(numbers([plain])[0])) and not pd.isna(dates([plain]))[0]
 
@@ -105,6 +108,8 @@ def numbers(raw: Sequence[Any]) -> Array:
     >>> numbers(["1.5", "x", 3, None])
     array([1.5, nan, 3. , nan])
     """
+    import pandas as pd
+
     if isinstance(raw, pa.Array):
         try:
             return np.asarray(pc.cast(raw, pa.float64()).to_numpy(zero_copy_only=False))
@@ -122,6 +127,8 @@ def dates(raw: Sequence[Any]) -> Any:
     >>> dates(["2023-11-16 18:15:46.6805900", "yesterday"])
     array(['2023-11-16T18:15:46.680590000', 'NaT'], dtype='datetime64[ns]')
     """
+    import pandas as pd
+
     if isinstance(raw, pa.Array):
         for zone in (None, "UTC"):  # twenty times as fast as pandas, but not for a single bad date
             try:

@@ -1,10 +1,12 @@
 """How long until the first token? Prefill instances as a queue: M/D/1, and traffic as it really is."""
 
 from calculators.room import Calculator
+from calculators.ttft.arrivals import Bursts
 from calculators.ttft.check import check
 from calculators.ttft.compute import compute
 from calculators.ttft.inputs import TtftInputs
 from calculators.ttft.trace import fill_from_trace
+from calculators.ttft.traffic import RealTraffic
 from calculators.ttft.wording import answer
 
 ROOM = Calculator(
@@ -14,6 +16,7 @@ ROOM = Calculator(
     icon=":material/timer:",
     section="First token",
     inputs=TtftInputs,
+    groups=(("Traffic", RealTraffic), ("Bursts and convoys", Bursts)),
     compute=compute,
     answer=answer,
     check=check,

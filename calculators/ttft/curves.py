@@ -21,14 +21,18 @@ def curves_of(inputs: TtftInputs) -> Sweep:
     """Return TTFT against rate for the pool; percentiles are NaN where they are simulated."""
     queue = queue_of(inputs)
     if isinstance(queue, Md1):
-        one = sweep(queue.service_ms, inputs.percentile)
+        one = _one_instance(queue.service_ms, inputs.percentile)
         if inputs.servers == 1:
             return one
         return Sweep(one.rate * inputs.servers, *(getattr(one, name) for name in list(Sweep.__dataclass_fields__)[1:]))
     return _curves(part_of(SimulationInputs, inputs, trace=None), inputs.percentile)
 
 
-@lru_cache(maxsize=64)  # it does not depend on the rate, which is what a planner moves
+# Neither of them depends on the rate, which is what a planner moves.
+_one_instance = lru_cache(maxsize=64)(sweep)
+
+
+@lru_cache(maxsize=64)
 def _curves(inputs: SimulationInputs, percentile: float) -> Sweep:
     queue = queue_of(inputs)
     levels = np.array([*PERCENTILES.values(), percentile]) / 100

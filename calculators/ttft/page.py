@@ -8,7 +8,6 @@ import streamlit as st
 from calculators import page_kit
 from calculators.outputs import as_table, columns_of, duration, rows_of
 from calculators.ttft import ROOM, burst_figures, burst_wording, figures, traffic_figures, traffic_wording, wording
-from calculators.ttft.arrivals import Bursts
 from calculators.ttft.batching import batch_curves, batching, possible
 from calculators.ttft.bursts import at_the_same_load, burst_on_idle, first_token_ms
 from calculators.ttft.check import TtftCheck
@@ -25,12 +24,11 @@ from calculators.ttft.replay import replay
 from calculators.ttft.sensitivity import sensitivities
 from calculators.ttft.trace import of_outputs, summarise, values_from
 from calculators.ttft.trace_statistics import on_trace, statistics_of
-from calculators.ttft.traffic import RealTraffic
 from calculators.ttft.whatif import alternatives
 from calculators.ttft.wording import HEADLESS
 from formulas.closed_form import DomainError
 
-inputs = page_kit.open_page(ROOM, groups=(("Traffic", RealTraffic), ("Bursts and convoys", Bursts)))
+inputs = page_kit.open_page(ROOM)
 queue = page_kit.answer_or_refusal(queue_of, inputs)
 stable = queue.utilization(inputs.rate) < 1
 caption = wording.caption(inputs)
@@ -50,7 +48,7 @@ def answered() -> bool:
 
 result = None
 if answered():
-    with st.spinner("Computing …", show_time=False):
+    with page_kit.waiting("Computing …", slow=not isinstance(queue, Md1)):
         result = page_kit.answer_or_refusal(lambda: compute(inputs, thorough=False))
         curves = curves_of(inputs)
     page_kit.headline(
@@ -149,7 +147,7 @@ def what_if() -> None:
     if isinstance(queue, Md1) or page_kit.on_demand(
         "Compute the rows", "what-if", inputs, "With this traffic a row takes up to a second."
     ):
-        with st.spinner("Computing …", show_time=False):
+        with page_kit.waiting("Computing …", slow=not isinstance(queue, Md1)):
             rows = alternatives(inputs)
         page_kit.data_table(rows_of(rows), "what-if")
 

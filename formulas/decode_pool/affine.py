@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, gammaln
 
 from formulas.closed_form import ClosedForm, Condition, DomainError, Step, equation, less, variable
 from formulas.decode_pool.averaging import RATIO, Lengths, averaging
@@ -164,6 +163,8 @@ def affine_batch_law(
     >>> law, below
     (array([0.25, 0.25]), array([0.25, 0.5 ]))
     """
+    from scipy.special import betainc, gammaln
+
     q = _stable_ratio(rate, tokens, slope_s)
     r, n = 1 + fixed_s / slope_s, np.asarray(sequences, dtype=float)
     log = gammaln(n + r) - gammaln(r) - gammaln(n + 1) + n * np.log(q) + r * np.log1p(-q)
@@ -217,6 +218,8 @@ def _stable_ratio(rate: float, tokens: float, slope_s: float) -> float:
 
 def _continuous_quantile(level: float, shape: float, q: float) -> float:
     """Quantile of the law whose cdf joins the points (n + 1/2, P(N <= n)) by straight lines."""
+    from scipy.special import betainc
+
     if not 0 < level < 1:
         raise DomainError("A percentile's level lies between 0 and 1.")
     low, high = -1, 1

@@ -8,7 +8,6 @@ from math import ceil
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, pdtrc
 
 from formulas.closed_form import DomainError
 
@@ -93,6 +92,8 @@ class Backlog:
         return np.broadcast_to(self._mixed_time(self._batch, taken), taken.shape)
 
     def _transitions(self) -> Array:
+        from scipy.special import gammaln
+
         size = self.step_s.size
         moves: Array = np.zeros((size, size))
         low = np.floor(self.left).astype(int)
@@ -136,6 +137,8 @@ class Backlog:
         shares, own_tokens
             Lengths that a prompt has itself, with their shares []; those before and after it have the length of the chain.
         """
+        from scipy.special import gammaln, pdtrc
+
         k = np.arange(self.arrivals)
         step_s, left = self.step_s[:, np.newaxis, np.newaxis], self.left[:, np.newaxis, np.newaxis]
         arrivals = self.law[:, np.newaxis, np.newaxis] * step_s / self.mean_step_s

@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from formulas.closed_form import ClosedForm, Condition, DomainError, Step, equation, less, variable
 from formulas.queueing import pollaczek_khinchine as pk
@@ -97,6 +96,8 @@ def delay_busy_law(work: float, rate: float, interruption: float, size: int | No
     >>> delay_busy_law(1.0, 0.5, 1.0, 3)
     array([0.60653066, 0.18393972, 0.08367381])
     """
+    from scipy.special import gammaln
+
     load = rate * interruption
     if load >= 1:
         raise DomainError(pk.UNSTABLE)

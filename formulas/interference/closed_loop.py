@@ -38,7 +38,6 @@ from math import ceil
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlog1py, xlogy
 
 from formulas.closed_form import ClosedForm, Condition, DomainError, Step, at_most, equation, variable
 from formulas.decode_pool.affine import TOKENS, TPOT
@@ -255,6 +254,8 @@ def company(in_flight: int, prompt_tokens: int, tokens: float, budget: int) -> C
 
 
 def _binomial(number: Array, of: int, share: float) -> Array:
+    from scipy.special import gammaln, xlog1py, xlogy
+
     ways = gammaln(of + 1) - gammaln(number + 1) - gammaln(of - number + 1)
     return np.asarray(np.exp(ways + xlogy(number, share) + xlog1py(of - number, -share)))
 

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import pdtrc
 
 from formulas.closed_form import ClosedForm, Condition, DomainError, Step, equation, less, variable
 from formulas.decode_pool.affine import FIXED, SLOPE, TOKENS, TPOT
@@ -250,6 +249,8 @@ def _variance_of_what_is_left(prompts: Prompts, longer_s: float) -> float:
 
 def _left_behind(load: float) -> Array:
     """Law of the number in M/D/1, as a departing prompt leaves it: level crossing, no term negative."""
+    from scipy.special import pdtrc
+
     size = int(20 + 14 / (1 - load))
     more = pdtrc(np.arange(size), load)
     law: Array = np.zeros(size)

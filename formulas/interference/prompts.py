@@ -20,7 +20,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 import sympy as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from formulas.closed_form import ClosedForm, Condition, DomainError, Step, equation, less, variable
 from formulas.queueing import md1, mg1
@@ -296,6 +295,8 @@ def max_rate(limit: float, level: float, law: ServiceLaw, arrival_scv: float = 1
     >>> max_rate(0.1, 0.9, equal_service(0.014066))
     59.14
     """
+    from scipy.optimize import brentq
+
     if law.scv < _EQUAL:
         if limit < law.mean:
             return None

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
 
 from formulas.bracketing import find_root
 from formulas.closed_form import DomainError
@@ -154,6 +153,8 @@ def lengths_in_bins(tokens: float, lengths_cv2: float) -> tuple[Array, Array]:
     >>> lengths_in_bins(63.0, 0.0)
     (array([1.]), array([63.]))
     """
+    from scipy.special import ndtri
+
     if not lengths_cv2:
         return np.ones(1), np.array([float(tokens)])
     sigma = np.sqrt(np.log1p(lengths_cv2))
@@ -169,6 +170,8 @@ def prompts_in_bins(tokens: float, lengths_cv2: float) -> tuple[Array, Array]:
     >>> float(shares @ lengths)
     512.0
     """
+    from scipy.special import ndtr, ndtri
+
     if not lengths_cv2:
         return np.ones(1), np.array([float(tokens)])
     sigma = np.sqrt(np.log1p(lengths_cv2))

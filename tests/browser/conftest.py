@@ -141,12 +141,15 @@ class App:
         return self.page.get_by_test_id("stSidebar").get_by_label(label, exact=True)
 
     def unfold(self, label):
-        """Open the group of the sidebar that holds a field."""
+        """Open folded groups of the sidebar until a field is there: what is folded need not be drawn."""
         field = self.field(label)
-        if not field.is_visible():
-            inside = self.page.get_by_label(label, exact=True)
-            self.page.get_by_test_id("stExpander").filter(has=inside).locator("summary").click()
-            field.wait_for()
+        folded = self.page.get_by_test_id("stSidebar").locator("details:not([open]) > summary")
+        for place in reversed(range(folded.count())):
+            if field.is_visible():
+                break
+            with self.rerun():
+                folded.nth(place).click()
+        field.wait_for()
         return field
 
     def choose(self, label, option):

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calculators import catalog
+from calculators import catalog, page_kit
 from calculators.hardware.tables import TABLES
 from calculators.inputs import declared
+from calculators.page_kit.widgets import COLLAPSED
 from calculators.scenario import Scenario
 from calculators.ttft.compute import compute
 from calculators.ttft.inputs import TtftInputs
@@ -57,6 +58,17 @@ def test_a_changed_input_changes_the_answer(open_page):
     assert metrics(app)["Utilization"] != before["Utilization"]
 
 
+@pytest.mark.parametrize(("room", "around"), [("ttft", 0), ("plan", 1)])
+def test_a_changed_input_has_nothing_drawn_around_a_page_that_cannot_be_stopped(open_page, monkeypatch, room, around):
+    app = open_page(room)
+    drawn = []
+    draw_sidebar = page_kit.draw_sidebar
+    monkeypatch.setattr(page_kit, "draw_sidebar", lambda room: (drawn.append(room), draw_sidebar(room)))
+    app.number_input("rate").set_value(20.0).run()
+    assert len(drawn) == around
+    assert "20 requests/s" in app.markdown[0].value + app.markdown[1].value
+
+
 def test_the_figure_carries_titles_with_units_the_target_and_the_point(open_page):
     app = open_page(rate="16", service_ms="50")
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
@@ -71,16 +83,23 @@ def test_the_figure_carries_titles_with_units_the_target_and_the_point(open_page
 @pytest.mark.parametrize("room", catalog.ROOMS, ids=lambda room: room.name)
 def test_the_shared_inputs_of_a_page_and_no_others_have_a_widget_with_its_help(open_page, room):
     app = open_page(room.name)
-    widgets = {
-        each.key: each
-        for each in (*app.sidebar.number_input, *app.sidebar.selectbox, *app.sidebar.text_input)
-        if each.key
-    }
+    for heading in COLLAPSED:
+        app.session_state[f"group {heading}"] = True
+    app.run()
+    sidebar = app.sidebar
+    widgets = {each.key: each for each in (*sidebar.number_input, *sidebar.selectbox, *sidebar.text_input) if each.key}
     used = {name: each for name, each in declared(Scenario).items() if name in declared(room.inputs)}
     assert widgets.keys() & declared(Scenario).keys() == used.keys()
     for name, declaration in used.items():
         assert widgets[name].help == declaration.help
         assert widgets[name].value == declaration.default
+
+
+def test_a_folded_group_is_drawn_once_one_of_its_inputs_is_not_its_default(open_page):
+    assert "seed" not in {each.key for each in open_page().sidebar.number_input}
+    app = open_page(seed="7")
+    assert {"seed", "customers"} <= {each.key for each in app.sidebar.number_input}
+    assert app.number_input("seed").value == 7
 
 
 @pytest.mark.parametrize("table", ["accelerators", "workloads"])
@@ -109,6 +128,11 @@ def test_no_two_pages_give_one_name_two_meanings():
     for room in catalog.ROOMS:
         for name, declaration in declared(room.inputs).items():
             assert seen.setdefault(name, declaration) == declaration
+
+
+@pytest.mark.parametrize("room", catalog.ROOMS, ids=lambda room: room.name)
+def test_a_page_with_a_button_that_stops_says_so(room):
+    assert ("page_kit.stoppable(" in (APP.parent / room.page).read_text(encoding="utf-8")) == room.is_stoppable
 
 
 def test_the_first_room_is_the_front_page():
