@@ -99,13 +99,28 @@ def spells(inputs: BurstyArrivals, rate: float) -> Switching:
 MOST_CHANGES = 300
 """Changes of the rate in a service time up to which the waits are exact: beyond, the inversion loses its digits."""
 
-_AS_POISSON = 1.05
-"""Variance of counts over their mean up to which simulated arrivals are taken for Poisson: spells far shorter than gaps."""
+AS_POISSON = 1.05
+"""Variance of counts over their mean up to which arrivals are taken for Poisson: spells far shorter than gaps."""
 
 
 def changes_in(inputs: BurstyArrivals, time: float) -> float:
     """Return how often the state that is left faster would be left in a time [s]."""
     return time / inputs.busy_spell_s * max(1.0, inputs.busy_share / (1 - inputs.busy_share))
+
+
+def as_poisson(inputs: Any, service_s: float) -> bool:
+    """Return whether spells are so short that no stable pool tells the arrivals from Poisson's.
+
+    Parameters
+    ----------
+    inputs
+        Arrivals and instances.
+    service_s
+        Mean service time [s]: at more than one request in it for each instance there is no steady state.
+    """
+    if inputs.arrivals != "spells" or changes_in(inputs, service_s) <= MOST_CHANGES:
+        return False
+    return spells(inputs, inputs.servers / service_s).dispersion() <= AS_POISSON
 
 
 def gaps_of(inputs: Any, rate: float, count: int, generator: np.random.Generator) -> Array:
@@ -115,7 +130,7 @@ def gaps_of(inputs: Any, rate: float, count: int, generator: np.random.Generator
             return batch_gaps(rate / inputs.burst, ListedLengths(inputs.burst), count, generator)[:count]
         case "spells":
             process = spells(inputs, rate)
-            if process.dispersion() > _AS_POISSON:
+            if process.dispersion() > AS_POISSON:
                 return switching_gaps(process, count, generator)
             return gamma_gaps(rate, 1.0, count, generator)
     shape = 1 / inputs.arrival_scv if inputs.arrival_scv else np.inf

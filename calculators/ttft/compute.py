@@ -20,7 +20,7 @@ from calculators.lengths import histogram_remarks, spread_of
 from calculators.outputs import apart, output, readable
 from calculators.scenario import FirstTokenTarget
 from calculators.service_time import PrefillTime, StepBreakdown, prefill_time
-from calculators.ttft.arrivals import is_poisson
+from calculators.ttft.arrivals import AS_POISSON, as_poisson, is_poisson
 from calculators.ttft.bursts import BurstOnIdle, burst_on_idle
 from calculators.ttft.convoy import Convoy, Elsewhere, behind_a_long_prompt
 from calculators.ttft.inputs import TtftInputs, level_of, statistic
@@ -126,7 +126,7 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
                     service.misfit,
                     *service.remarks,
                     *histogram_remarks(inputs),
-                    _unused(inputs),
+                    _unused(inputs, queue),
                     _not_looked_for(queue, instances, verdict),
                 ),
             )
@@ -134,8 +134,13 @@ def compute(inputs: TtftInputs, *, thorough: bool = True) -> TtftResult:
     )
 
 
-def _unused(inputs: TtftInputs) -> str:
-    """Return that the burstiness plays no part, where another kind of arrivals is chosen."""
+def _unused(inputs: TtftInputs, queue: Queue) -> str:
+    """Return what of the arrivals plays no part: spells too short to be told from none, or the burstiness beside other kinds."""
+    if as_poisson(inputs, queue.law.mean):
+        return (
+            f"Busy spells of {readable(inputs.busy_spell_s)} s come and go many times while one prompt is served: the arrivals are "
+            f"taken for Poisson's, whose counts vary up to {AS_POISSON - 1:.0%} less."
+        )
     if inputs.arrivals == "gamma" or inputs.arrival_scv == 1:
         return ""
     return f"The burstiness of arrivals, {readable(inputs.arrival_scv)}, plays no part here: the kind of arrivals is {inputs.arrivals}."

@@ -25,7 +25,7 @@ def curves_of(inputs: TtftInputs) -> Sweep:
         if inputs.servers == 1:
             return one
         return Sweep(one.rate * inputs.servers, *(getattr(one, name) for name in list(Sweep.__dataclass_fields__)[1:]))
-    return _curves(part_of(SimulationInputs, inputs, trace=None), inputs.percentile)
+    return _curves(part_of(SimulationInputs, inputs, trace=None, trace_columns=None), inputs.percentile)
 
 
 # Neither of them depends on the rate, which is what a planner moves.

@@ -35,6 +35,7 @@ def law_of(inputs: Any) -> ServiceLaw:
         "batch_size": 1,
         "order": "fcfs",
         "trace": None,
+        "trace_columns": None,
     }
     if inputs.prompt_histogram:
         kept["prompt_cv"] = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +11,7 @@ from calculators.inputs import InputError, InputsError, defaults, part_of
 from calculators.lengths import spread_of
 from calculators.routers import ONE_QUEUE
 from calculators.service_time import prefill_time
-from calculators.ttft.arrivals import MOST_CHANGES, OF_KIND, BurstyArrivals, changes_in, is_poisson
+from calculators.ttft.arrivals import MOST_CHANGES, OF_KIND, BurstyArrivals, as_poisson, changes_in, is_poisson
 from calculators.ttft.batched import Batched
 from calculators.ttft.lengths import SpreadInputs, law_of
 from calculators.ttft.ordered import Ordered
@@ -44,13 +45,15 @@ def queue_of(inputs: Any) -> Queue:
     """
     if inputs.arrivals == "gamma" and inputs.arrival_scv and inputs.arrival_scv < 1 / MOST_EVEN:
         _refuse(inputs, "arrival_scv", f"gaps this even are as good as equal: take 0, or {1 / MOST_EVEN:g} and more")
-    if inputs.arrivals == "spells" and changes_in(inputs, law_of(inputs).mean) > MOST_CHANGES:
+    if as_poisson(inputs, law_of(inputs).mean):
+        inputs = replace(inputs, arrivals="gamma", arrival_scv=1.0)
+    elif inputs.arrivals == "spells" and changes_in(inputs, law_of(inputs).mean) > MOST_CHANGES:
         _refuse(
             inputs, "busy_spell_s", f"the rate would change more than {MOST_CHANGES} times while one prompt is served, which is "
             "not computed: lengthen the spells, or set arrivals to gamma",
         )  # fmt: skip
     unused = {name: _DEFAULTS[name] for kind, names in OF_KIND.items() if kind != inputs.arrivals for name in names}
-    return _queue(part_of(SimulationInputs, inputs, trace=None, **unused))
+    return _queue(part_of(SimulationInputs, inputs, trace=None, trace_columns=None, **unused))
 
 
 @lru_cache(maxsize=64)  # it depends on neither the rate nor the target

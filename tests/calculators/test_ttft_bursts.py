@@ -129,9 +129,12 @@ def test_random_gaps_have_the_rate(arrivals):
     assert counts.var() / counts.mean() == pytest.approx(clumping(inputs, 20.0), rel=0.25)
 
 
-def test_spells_shorter_than_a_prompt_by_far_are_refused_and_shorter_than_gaps_are_poisson():
+def test_spells_shorter_than_a_prompt_by_far_are_poisson_or_refused():
+    short = at(0.5, arrivals="spells", busy_spell_s=0.003)
+    assert compute(short).p99_ttft_ms == compute(at(0.5)).p99_ttft_ms
+    assert "taken for Poisson" in " ".join(compute(short).remarks)
     with pytest.raises(InputsError, match="busy_spell_s"):
-        compute(at(0.5, arrivals="spells", busy_spell_s=0.003))
+        compute(replace(short, busy_ratio=1000.0, busy_share=0.001))
     kept = at(0.9, arrivals="spells", busy_spell_s=0.004)
     found, poisson = compute(kept), compute(at(0.9))
     assert found.p99_ttft_ms == pytest.approx(poisson.p99_ttft_ms, rel=0.02)
