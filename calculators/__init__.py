@@ -6,3 +6,9 @@ from a URL), :mod:`~calculators.export` (figures and tables to files), :mod:`~ca
 figure looks), :mod:`~calculators.page_kit` (how every page is drawn), :mod:`~calculators.catalog` (the
 ordered list of calculators that ``app.py``, the command line and the tests read).
 """
+
+import os
+
+# Before NumPy is imported: the formulas solve small systems, for which several threads cost many times what they bring on a
+# machine that has other work.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
