@@ -275,7 +275,9 @@ def main(arguments: list[str]) -> int:
         print(f"run.py: unknown command {name!r}, use one of {', '.join(COMMANDS)}{meant}", file=sys.stderr)
         return 2
     os.chdir(ROOT)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the package of calculators, and for tests of formulas alone
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # as in the package of calculators, and for tests of formulas alone
     return COMMANDS[name](rest)
 
 

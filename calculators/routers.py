@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 OWN_STREAM = ("random", "round_robin")
 """Routers that do not look at the instances: each of those then has a queue of its own."""
 
@@ -41,3 +43,10 @@ AS_TAKEN = {
     "shared": "prefill instances take prompts from one queue; all else is spread at random, which is on the safe side",
 }
 """What the forms of serving make of each router, as it stands in a sentence."""
+
+
+def among_as_many(inputs: Any) -> str:
+    """Return what curves against the rate leave out, to be put behind a caption: that more instances carry more each."""
+    if inputs.arrival_scv == 1 and inputs.routing == "random":
+        return ""
+    return "; at other rates, an instance is taken to carry what it does here"

@@ -7,7 +7,7 @@ from calculators.outputs import apart, counted, duration, readable, short
 from calculators.plan.check import PlanCheck
 from calculators.plan.compute import KINDS, PlanInputs, PlanResult, Recommendation
 from calculators.plan.reasons import Reason
-from calculators.routers import AS_TAKEN, ROUTERS
+from calculators.routers import AS_TAKEN, ROUTERS, among_as_many
 
 CENT = 0.01
 MANY_TIMES = 10.0
@@ -271,5 +271,5 @@ def caption(inputs: PlanInputs) -> str:
     """Return for which scenario a figure is, in plain text."""
     return (
         f"{inputs.model} on {_kinds(inputs)}, {readable(inputs.rate)} requests/s, {counted(inputs.prompt_tokens, 'token')} in and "
-        f"{inputs.output_tokens:,} out; assumptions: {inputs.assumptions}"
+        f"{inputs.output_tokens:,} out; assumptions: {inputs.assumptions}{among_as_many(inputs)}"
     )

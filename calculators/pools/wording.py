@@ -10,7 +10,7 @@ from calculators.pools.check import PoolsCheck
 from calculators.pools.compute import PoolsResult
 from calculators.pools.curves import Budget, ShiftMap
 from calculators.pools.inputs import PoolsInputs
-from calculators.routers import AS_TAKEN, ONE_QUEUE, ROUTERS
+from calculators.routers import AS_TAKEN, ONE_QUEUE, ROUTERS, among_as_many
 
 
 def answer(inputs: PoolsInputs, result: PoolsResult) -> str:
@@ -100,7 +100,7 @@ def caption(inputs: PoolsInputs, result: PoolsResult) -> str:
     goodputs = f"{short(result.prefill_goodput)} and {short(result.decode_goodput)} requests/s an instance"
     if inputs.prefill_goodput is not None and inputs.decode_goodput is not None:
         return f"Goodputs typed in: {goodputs}"
-    return f"{inputs.model}, {counted(inputs.prompt_tokens, 'token')} in and {inputs.output_tokens:,} out: {goodputs}"
+    return f"{inputs.model}, {counted(inputs.prompt_tokens, 'token')} in and {inputs.output_tokens:,} out: {goodputs}{among_as_many(inputs)}"
 
 
 def on_safety(inputs: PoolsInputs, result: PoolsResult) -> str:
