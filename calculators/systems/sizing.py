@@ -26,16 +26,13 @@ def fewest_prefill(one: Disaggregated, rate: float, targets: ServiceLevels) -> i
     ``None`` where no number does. The number in ``one`` makes no difference.
     """
     slo_ms, level = targets.ttft_slo_ms, targets.attainment
-    if not depends_on_number(one):
-        goodput = one.prefill_goodput(slo_ms, level)
-        return instances_for(rate, goodput) if goodput else None
     if float(one.prefill_law.quantile(level)) > 1e-3 * slo_ms:
         return None
 
     def keeps(count: int) -> bool:
         return replace(one, prefill_instances=count).first_in_time(rate, slo_ms) >= level
 
-    return fewest_servers(keeps, instances_for(rate, 1 / one.prefill_s), MOST_INSTANCES)
+    return _fewest(one, rate, 1 / one.prefill_s, lambda: one.prefill_goodput(slo_ms, level), keeps)
 
 
 def fewest_decode(one: Disaggregated, rate: float, targets: ServiceLevels) -> int | None:
@@ -44,16 +41,13 @@ def fewest_decode(one: Disaggregated, rate: float, targets: ServiceLevels) -> in
     ``None`` where no number does. The number in ``one`` makes no difference.
     """
     slo_ms, level = targets.tpot_slo_ms, targets.attainment
-    if not depends_on_number(one):
-        goodput = one.decode_goodput(slo_ms, level)
-        return instances_for(rate, goodput) if goodput else None
     if not one.pool.max_rate(slo_ms, level):
         return None
 
     def keeps(count: int) -> bool:
         return replace(one, decode_instances=count).next_in_time(rate, slo_ms) >= level
 
-    return fewest_servers(keeps, instances_for(rate, one.pool.capacity), MOST_INSTANCES)
+    return _fewest(one, rate, one.pool.capacity, lambda: one.decode_goodput(slo_ms, level), keeps)
 
 
 def fewest_sets(made: Callable[[int], System], rate: float, targets: ServiceLevels) -> int | None:
@@ -74,12 +68,22 @@ def fewest_sets(made: Callable[[int], System], rate: float, targets: ServiceLeve
     one = made(1)
     if not one.pool.serves:
         return None
-    if not depends_on_number(one):
-        goodput = one.goodput(targets)
-        return instances_for(rate, goodput) if goodput else None
 
     def keeps(count: int) -> bool:
         times = made(count).at(rate / count)
         return times is not None and times.attainment(targets) >= targets.attainment
 
-    return fewest_servers(keeps, instances_for(rate, one.bound), MOST_INSTANCES)
+    return _fewest(one, rate, one.bound, lambda: one.goodput(targets), keeps)
+
+
+def _fewest(
+    one: System, rate: float, bound: float, goodput: Callable[[], float | None], keeps: Callable[[int], bool]
+) -> int | None:
+    """Return the fewest: by what one carries, or where that depends on the number, by asking whether each keeps the targets.
+
+    ``bound`` is a rate [requests/s] that no instance carries more than.
+    """
+    if depends_on_number(one):
+        return fewest_servers(keeps, instances_for(rate, bound), MOST_INSTANCES)
+    each = goodput()
+    return instances_for(rate, each) if each else None
