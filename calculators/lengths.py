@@ -25,6 +25,9 @@ WIDEST_UNIFORM = 0.577
 AS_GIVEN = 0.005
 """Relative difference of two means up to which a histogram counts as taken as it is: lengths are whole tokens."""
 
+LONGEST, LARGEST, RAREST = 10_000_000, 1e15, 1e-12
+"""Longest prompt [tokens] and largest share of a bucket, and the part of all prompts up to which a bucket counts as empty."""
+
 _HOW = "write the upper edge of each bucket in tokens, and its share: 512:30, 2048:50, 8192:20"
 
 
@@ -110,8 +113,12 @@ def histogram_of(text: str) -> HistogramLengths:
         except ValueError:
             what = "has no share" if not colon else "is no number before and after its colon"
             raise _wrong(text, f"bucket {place}, {bucket[:20]}, {what}; {_HOW}") from None
+        if not (edges[-2] + 1 <= edges[-1] <= LONGEST and 0 <= shares[-1] <= LARGEST):
+            limits = f"edges rise by a token or more, up to {LONGEST:,}, and shares go from 0 to {LARGEST:.0e}"
+            raise _wrong(text, f"bucket {place}, {bucket[:20]}, is out of range: {limits}; {_HOW}")
+    least = RAREST * sum(shares)
     try:
-        return HistogramLengths(tuple(edges), tuple(shares))
+        return HistogramLengths(tuple(edges), tuple(share if share > least else 0.0 for share in shares))
     except DomainError as wrong:
         raise _wrong(text, f"{wrong} {_HOW[0].upper()}{_HOW[1:]}") from None
 

@@ -80,6 +80,11 @@ def choose_columns(found: Sequence[str], wanted: Columns | None) -> Columns:
     """
     there = ", ".join(found) or "none"
     if wanted is not None:
+        if len(set(wanted.names)) < len(wanted.names):
+            raise TraceError(
+                f"The time of arrival, the input tokens and the output tokens are three columns; {', '.join(wanted.names)} are "
+                f"not. The file has: {there}."
+            )
         missing = [name for name in wanted.names if name not in found]
         if missing:
             raise TraceError(f"There is no column {' and no column '.join(missing)}. The file has: {there}.")

@@ -76,7 +76,10 @@ class CsvRows:
 
         counts = {mark: header.count(mark) for mark in (",", ";", "\t")}
         self.delimiter = max(counts, key=lambda mark: counts[mark])
-        self.names = [name.strip() for name in next(csv.reader([header], delimiter=self.delimiter))]
+        try:
+            self.names = [name.strip() for name in next(csv.reader([header], delimiter=self.delimiter))]
+        except csv.Error as error:
+            raise TraceError(f"The first line cannot be read as the heads of a CSV file: {error}.") from None
         if self.names and np.all(np.isfinite(pd.to_numeric(pd.Series(self.names), errors="coerce"))):
             raise TraceError("The first line holds numbers: a line with the columns' names is needed above them.")
         if len(set(self.names)) < len(self.names):

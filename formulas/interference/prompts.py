@@ -314,4 +314,6 @@ def max_rate(limit: float, level: float, law: ServiceLaw, arrival_scv: float = 1
     low, high = _LEAST_LOAD, 1 - _LEAST_LOAD
     if excess(low) < 0:
         return None
+    if excess(high) >= 0:
+        return high / law.mean
     return float(brentq(excess, low, high, xtol=_PRECISION)) / law.mean

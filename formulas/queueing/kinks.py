@@ -59,11 +59,13 @@ class Kinks:
         """Sums of atoms and their probabilities, a group to each number of them, as long as they stay few."""
         found: list[tuple[Array, Array]] = []
         times, chances = self.added or (np.zeros(1), np.ones(1))
-        if self.added and len(times):
+        if not len(times):
+            return ()
+        if self.added:
             found.append((times, chances))
         while len(self.atoms) and len(found) < _MOST_ORDERS and len(times) * len(self.atoms) <= _MOST_PAIRS:
             times, chances = _together(np.add.outer(times, self.atoms), np.multiply.outer(chances, self.shares))
-            if len(times) > _MOST_SUMS and found:
+            if not len(times) or (len(times) > _MOST_SUMS and found):
                 break
             found.append((times, chances))
         return tuple(found)

@@ -21,11 +21,33 @@ MEASURED = "100:5, 200:10, 400:12, 600:20, 1000:18, 1500:10, 2000:9, 3000:7, 500
 
 @pytest.mark.parametrize(
     "text",
-    ["100", "100:", ":3", "a:1", "100:1, 50:2", "100:0", "100:-1", "inf:1", "100:nan", "1e400:1", "100:1:2", "-5:1"],
+    [
+        "100",
+        "100:",
+        ":3",
+        "a:1",
+        "100:1, 50:2",
+        "100:0",
+        "100:-1",
+        "inf:1",
+        "100:nan",
+        "1e400:1",
+        "100:1:2",
+        "-5:1",
+        "1e308:1",
+        "5e-324:1",
+        "1:1, 1.5:1",
+        "100:1e20",
+    ],
 )
 def test_what_is_no_histogram_is_refused_with_what_to_write(text):
     with pytest.raises(InputsError, match=r"prompt_histogram.*512:30, 2048:50"):
         histogram_of(text)
+
+
+def test_a_bucket_that_hardly_any_prompt_is_in_counts_as_empty():
+    found = histogram_of("512:1, 1024:1e-320, 2048:1")
+    assert found.shares == (1.0, 0.0, 1.0)
 
 
 def test_a_histogram_is_scaled_to_the_prompt_length_and_says_so():

@@ -175,3 +175,9 @@ def test_chunked_with_even_prompts_is_unchanged():
     even = chunked(40, PROMPT, STEPS, mixed_step, 512, prompts=Unevenness(1.0, 0.0), lengths_cv2=0.0)
     assert even.mean_tpot == plain.mean_tpot
     assert even.mean_ttft == plain.mean_ttft
+
+
+def test_so_loose_a_limit_that_hardly_any_load_misses_it():
+    law = service_law(LognormalLengths(0.02, 2.0), lambda time: np.asarray(time))
+    highest = max_rate(60.0, 0.01, law, 2.0)
+    assert 0.999 / law.mean < highest < 1 / law.mean

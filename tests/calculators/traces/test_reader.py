@@ -260,3 +260,13 @@ def test_as_a_workload(mooncake):
     workload = read_trace(mooncake).workload
     assert len(workload) == 3
     assert workload.output_tokens.tolist() == [500, 490, 794]
+
+
+def test_three_columns_are_three():
+    with pytest.raises(TraceError, match="three columns"):
+        read_trace(io.BytesIO(b"a,b,c\n1,2,3\n"), Columns("a", "a", "c"))
+
+
+def test_a_first_line_that_is_no_head_is_a_sentence():
+    with pytest.raises(TraceError, match="first line"):
+        read_trace(io.BytesIO(b"a" * 200_000 + b",b,c\n1,2,3\n"))

@@ -245,3 +245,11 @@ def test_the_spread_enters_by_its_square():
     assert sp.simplify(same) == 0
     assert sp.simplify(form.steps[-1].equation.rhs - form.expression) == 0
     assert sp.simplify(mg1.MEAN_TTFT.steps[-1].equation.rhs - mg1.MEAN_TTFT.expression) == 0
+
+
+def test_prompts_of_one_time_that_hardly_anybody_has_change_nothing():
+    lengths = LognormalLengths(1.0, 0.5)
+    shortest = float(lengths.quantile(1e-9))
+    law, smooth = (service_law(lengths, time) for time in (lambda x: np.maximum(x, shortest), lambda x: x))
+    levels = np.array([0.5, 0.99])
+    assert mg1.ttft_quantile(levels, 0.7, law) == pytest.approx(mg1.ttft_quantile(levels, 0.7, smooth), rel=1e-6)
