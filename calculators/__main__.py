@@ -11,12 +11,14 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
 from calculators import catalog, links, outputs
 from calculators.hardware import tables
 from calculators.inputs import Input, InputsError, as_dict, declared, did_you_mean, linked, parse, shorten
+from calculators.lengths import histogram_of
 from calculators.room import Calculator
 from formulas.closed_form import DomainError
 
@@ -104,6 +106,8 @@ def _calculate(calculator: Calculator, query: str, words: list[str]) -> None:
         name: text for name in known if (text := options.pop(name)) is not None
     }
     inputs: Any = parse(calculator.inputs, texts)
+    if texts.get("prompt_histogram") and "prompt_tokens" not in texts:  # its own mean, which a page's field would hide
+        inputs = replace(inputs, prompt_tokens=max(round(histogram_of(inputs.prompt_histogram).mean), 1))
     if calculator.prepare:
         inputs = calculator.prepare(inputs, frozenset(texts))
     result = calculator.compute(inputs)
@@ -263,8 +267,13 @@ def _cell(value: object) -> str:
 
 
 def _columns(rows: list[tuple[str, str, str]]) -> str:
-    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    first = max(len(label) for label, _, _ in rows)
+    second = max((len(value) for _, value, _ in rows if len(value) <= SHORT), default=0)
     return "\n".join(f"  {label:{first}}  {value:>{second}} {unit}".rstrip() for label, value, unit in rows)
+
+
+SHORT = 24
+"""Characters up to which a value is set right beside the others; sentences are not."""
 
 
 def _print_table(name: str, words: list[str]) -> None:

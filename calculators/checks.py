@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from calculators.outputs import output
+from calculators.outputs import output, readable
 from formulas.montecarlo.agreement import CheckedValue
 from formulas.montecarlo.confidence import Interval
 
@@ -132,4 +132,4 @@ def compared(
 def largest_difference(rows: Sequence[ComparedFigure]) -> str:
     """Return in a sentence of Markdown how far the formulas are from the simulation at most."""
     worst = max(rows, key=lambda row: abs(row.off_percent))
-    return f"**The formulas are at most {abs(worst.off_percent):.2g} % from the simulation** ({worst.label})."
+    return f"**The formulas are at most {readable(abs(worst.off_percent), 2)} % from the simulation** ({worst.label})."

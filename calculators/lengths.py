@@ -22,8 +22,8 @@ from formulas.queueing.service.lengths import Lengths
 WIDEST_UNIFORM = 0.577
 """Coefficient of variation of lengths between nothing and twice the mean: 1/sqrt(3), rounded down."""
 
-AS_GIVEN = 0.005
-"""Relative difference of two means up to which a histogram counts as taken as it is: lengths are whole tokens."""
+AS_GIVEN = 0.03
+"""Relative difference of two means up to which a histogram counts as taken as it is: buckets do not keep a mean exactly."""
 
 LONGEST, LARGEST, RAREST = 10_000_000, 1e15, 1e-12
 """Longest prompt [tokens] and largest share of a bucket, and the part of all prompts up to which a bucket counts as empty."""
@@ -108,6 +108,8 @@ def histogram_of(text: str) -> HistogramLengths:
     for place, bucket in enumerate(text.replace(",", " ").replace(";", " ").split(), 1):
         edge, colon, share = bucket.partition(":")
         try:
+            if "_" in bucket:  # Python reads "1_000"; more likely it is damaged than meant
+                raise ValueError
             edges.append(float(edge))
             shares.append(float(share))
         except ValueError:
@@ -156,8 +158,8 @@ def histogram_remarks(inputs: Any) -> tuple[str, ...]:
     if abs(mean / inputs.prompt_tokens - 1) <= AS_GIVEN:
         return ()
     sentence = (
-        f"The histogram's mean is {readable(mean, 4)} tokens; its lengths are taken times "
+        f"The histogram's mean is {mean:,.0f} tokens; its lengths are taken times "
         f"{readable(inputs.prompt_tokens / mean, 3)}, to the prompt length of {inputs.prompt_tokens:,}. Set that to "
-        f"{round(mean)} to take them as they are."
+        f"{mean:,.0f} to take them as they are."
     )
     return (sentence,)

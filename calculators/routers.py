@@ -36,13 +36,22 @@ AS_TAKEN = {
     "random": "requests spread at random over the instances",
     "round_robin": "requests in turn over the instances",
     "shortest_queue": (
-        "for the shortest queue there is no form: prompts go to prefill instances in turn, and all else is spread at random, which "
-        "is on the safe side"
+        "the shortest queue as one queue of two thirds of the prefill instances, which is about what it is worth; elsewhere "
+        "requests in turn"
     ),
-    "least_work": "prefill instances start prompts as if from one queue; all else is spread at random, which is on the safe side",
-    "shared": "prefill instances take prompts from one queue; all else is spread at random, which is on the safe side",
+    "least_work": "prefill instances start prompts as if from one queue; elsewhere requests in turn",
+    "shared": "prefill instances take prompts from one queue; elsewhere requests in turn",
 }
 """What the forms of serving make of each router, as it stands in a sentence."""
+
+
+def sharing(instances: int, routing: str) -> int:
+    """Return how many instances with one queue, at the same load, stand for so many behind a router that looks at them.
+
+    >>> sharing(12, "shared"), sharing(12, "shortest_queue"), sharing(2, "shortest_queue")
+    (12, 8, 2)
+    """
+    return max(min(instances, 2), round(2 * instances / 3)) if routing == "shortest_queue" else instances
 
 
 def among_as_many(inputs: Any) -> str:

@@ -14,7 +14,7 @@ from calculators.placement.candidates import Candidate, Shape
 from calculators.placement.cluster import PlacementInputs
 from calculators.placement.goodput import DecodePipeline, PrefillPipeline
 from calculators.placement.search import Search, evaluator_of
-from calculators.routers import ONE_QUEUE, scv_at_one
+from calculators.routers import OWN_STREAM, scv_at_one, sharing
 from calculators.systems import LEAST_SCV, MOST_SCV
 
 Pipeline = PrefillPipeline | DecodePipeline
@@ -29,22 +29,25 @@ def pipeline_among(inputs: PlacementInputs, found: Search, candidate: Candidate,
     """Return an instance of a configuration as it is among so many."""
     evaluator, shape = evaluator_of(inputs, found), Shape(candidate.tp, candidate.pp, candidate.nodes)
     if candidate.side == "decode":
-        scv = _scv(inputs, instances, in_turn=inputs.routing == "round_robin")
-        return replace(evaluator.decode_pipeline(shape, candidate.slots), arrival_scv=scv)
+        scv = _scv(inputs, instances)
+        even = inputs.routing != "random"  # what a router evens, the prefills undo
+        return replace(evaluator.decode_pipeline(shape, candidate.slots), arrival_scv=max(scv, 1.0) if even else scv)
     pipeline = evaluator.prefill_pipeline(shape)
     if _shares_a_queue(inputs, candidate):
-        return replace(pipeline, sharing=instances, arrival_scv=inputs.arrival_scv)
-    return replace(pipeline, arrival_scv=_scv(inputs, instances, in_turn=inputs.routing != "random"))
+        return replace(pipeline, sharing=sharing(instances, inputs.routing), arrival_scv=inputs.arrival_scv)
+    return replace(pipeline, arrival_scv=_scv(inputs, instances))
 
 
 def _shares_a_queue(inputs: PlacementInputs, candidate: Candidate) -> bool:
     """Return whether prompts start as soon as any instance is free; equal ones in turn do, too."""
     if not spread_of(inputs):
         return inputs.routing != "random"
-    return inputs.routing in ONE_QUEUE and candidate.pp == 1  # those in several stages have no form, and go in turn
+    # Prompts that differ, in several stages, have no form but in turn.
+    return inputs.routing not in OWN_STREAM and candidate.pp == 1
 
 
-def _scv(inputs: PlacementInputs, instances: int, *, in_turn: bool) -> float:
+def _scv(inputs: PlacementInputs, instances: int) -> float:
+    in_turn = inputs.routing != "random"
     return min(max(scv_at_one(inputs.arrival_scv, instances, in_turn=in_turn), LEAST_SCV), MOST_SCV)
 
 

@@ -93,7 +93,7 @@ class System(ABC):
         Over how many such systems the requests are spread: bursts thin out.
     routing
         How they are spread, over systems and over the instances of one. For routers that look at the instances there is no form
-        but for a queue of prompts that all share: elsewhere requests are taken as spread at random, which is on the safe side.
+        but for a queue of prompts that all share: elsewhere requests are taken in turn, which is about as even.
     """
 
     inputs: ServingInputs
@@ -140,12 +140,8 @@ class System(ABC):
         return self.prefill_law.mean
 
     def arrival_scv(self, instances: float = 1.0) -> float:
-        """Squared coefficient of variation of the gaps at one of so many instances []."""
-        return self._scv(instances, in_turn=self.routing == "round_robin")
-
-    def _scv(self, instances: float, *, in_turn: bool) -> float:
-        """Return the same, no more even or uneven than the forms hold for."""
-        at_one = scv_at_one(self.inputs.arrival_scv, self.split * instances, in_turn=in_turn)
+        """Squared coefficient of variation of the gaps at one of so many instances, no more even or uneven than the forms hold for []."""
+        at_one = scv_at_one(self.inputs.arrival_scv, self.split * instances, in_turn=self.routing != "random")
         return min(max(at_one, LEAST_SCV), MOST_SCV)
 
     def goodput(self, targets: ServiceLevels) -> float | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calculators.decode_pool import Pool, pool_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import Transfer, TransferInputs, route_of, transfer
-from calculators.routers import ONE_QUEUE
+from calculators.routers import sharing
 from calculators.scenario import ServiceLevels
 from calculators.systems.base import LOWEST, PRECISION, Latency, ServingInputs, System
 from formulas.closed_form import DomainError
@@ -138,23 +138,31 @@ class Disaggregated(System):
     def prompts(self, rate: float) -> Prompts | PooledPrompts:
         """Return what prompts wait for in the prefill pool at a rate [requests/s]; DomainError where it does not keep up."""
         if self._shares_a_queue:
-            return PooledPrompts(rate, self.prefill_law, int(self.prefill_instances), self.arrival_scv())
-        return Prompts(rate / self.prefill_instances, self.prefill_law, self._prompts_scv)
-
-    @property
-    def _prompts_scv(self) -> float:
-        """Squared coefficient of variation of the gaps between prompts at one prefill instance."""
-        return self._scv(self.prefill_instances, in_turn=self.routing != "random")  # the shortest queue does better
+            sharing = self._sharing
+            each = rate / self.prefill_instances
+            return PooledPrompts(each * sharing, self.prefill_law, sharing, self.arrival_scv())
+        return Prompts(rate / self.prefill_instances, self.prefill_law, self.arrival_scv(self.prefill_instances))
 
     @property
     def _shares_a_queue(self) -> bool:
-        """Whether prompts start as soon as any prefill instance is free: equal ones in turn do, too."""
-        in_turn = self.routing != "random" and self.prefill_law.scv < EQUAL
-        return self.prefill_instances > 1 and (self.routing in ONE_QUEUE or in_turn)
+        """Whether prompts start as soon as any prefill instance is free, or nearly: equal ones in turn do, too."""
+        turns = self.routing == "round_robin" and self.prefill_law.scv >= EQUAL
+        return self.prefill_instances > 1 and self.routing != "random" and not turns
+
+    @property
+    def _sharing(self) -> int:
+        """Prefill instances that share a queue as the router has them do."""
+        return sharing(int(self.prefill_instances), self.routing)
 
     def tokens(self, law: PoolLaw) -> BunchedTimes:
         """Return the times per output token of a decode instance."""
-        return BunchedTimes(law, self.pool.lengths_cv2, self.arrival_scv(self.decode_instances))
+        return BunchedTimes(law, self.pool.lengths_cv2, self._decode_scv)
+
+    @property
+    def _decode_scv(self) -> float:
+        """Squared coefficient of variation of the gaps at a decode instance: what a router evens, the prefills undo."""
+        scv = self.arrival_scv(self.decode_instances)
+        return scv if self.routing == "random" else max(scv, 1.0)
 
     def in_proportion(self, targets: ServiceLevels) -> Disaggregated | None:
         """Return one accelerator's worth of both, split so that either side reaches its own target at the same rate.
@@ -173,9 +181,9 @@ class Disaggregated(System):
         """Return the largest rate of one prefill instance at which enough first tokens are in time, or ``None``."""
         limit, law, instances = 1e-3 * ttft_slo_ms, self.prefill_law, self.prefill_instances
         if self._shares_a_queue:
-            together = pooled_max_rate(limit, attainment, law, int(instances), self.arrival_scv())
-            return None if together is None else together / instances
-        return forms.max_rate(limit, attainment, law, self._prompts_scv)
+            together = pooled_max_rate(limit, attainment, law, self._sharing, self.arrival_scv())
+            return None if together is None else together / self._sharing
+        return forms.max_rate(limit, attainment, law, self.arrival_scv(instances))
 
     def first_in_time(self, rate: float, ttft_slo_ms: float) -> float:
         """Return the share of the first tokens that are in time at a rate [requests/s]; 0 where the pool does not keep up."""
@@ -194,15 +202,14 @@ class Disaggregated(System):
         from scipy.optimize import brentq
 
         at_random = self.pool.max_rate(tpot_slo_ms, attainment)
-        if not at_random or self.arrival_scv(self.decode_instances) == 1:
+        if not at_random or self._decode_scv == 1:
             return at_random
 
         def excess(rate: float) -> float:
             return self.next_in_time(rate * self.decode_instances, tpot_slo_ms) - attainment
 
         low = LOWEST * at_random
-        bursty = self.arrival_scv(self.decode_instances) > 1
-        high = at_random if bursty else (1 - PRECISION) * self.pool.capacity
+        high = at_random if self._decode_scv > 1 else (1 - PRECISION) * self.pool.capacity
         if excess(low) < 0:
             return None
         return high if excess(high) >= 0 else float(brentq(excess, low, high, xtol=PRECISION * at_random))

@@ -69,7 +69,9 @@ def replay(inputs: TtftInputs, trace: Trace, progress: Callable[[float], None] |
     if by_events:
         settings = InstanceSettings("prefill", _clock(inputs, workload))
         ttft = simulate(workload, settings, inputs.servers, progress=progress).ttft
-        how = "event simulation of prefill instances, each request to the one with the fewest present"
+        how = "event simulation of the prefill instance"
+        if inputs.servers > 1:
+            how = "event simulation of prefill instances, each request to the one with the fewest present"
     else:
         waits = simulate_routed(inputs.routing, workload.arrivals, services, inputs.servers, inputs.seed)  # type: ignore[arg-type]
         ttft, how = waits + services, f"instances behind the router {inputs.routing}"

@@ -103,9 +103,10 @@ def columns_of(text: str | None) -> Columns | None:
     named = {name.strip(): column.strip() for name, _, column in (part.partition("=") for part in text.split(","))}
     unit = named.pop("unit", None)
     if set(named) != {"time", "input", "output"} or not all(named.values()) or unit not in (None, *SECONDS):
+        missing = [name for name in ("time", "input", "output") if not named.get(name)]
         sentence = (
-            "three columns and a unit are to be named, as in time=arrived,input=prompt,output=answer,unit=ms; units: "
-            f"{', '.join(SECONDS)}, or none"
+            f"{'missing: ' + ', '.join(missing) + '; ' if missing else ''}three columns and a unit are to be named, as in "
+            f"time=arrived,input=prompt,output=answer,unit=ms; units: {', '.join(SECONDS)}, or none for that of the first time"
         )
         raise InputsError([InputError("trace_columns", text, sentence)])
     return Columns(named["time"], named["input"], named["output"], unit)
@@ -115,7 +116,11 @@ def _guarded(path: str, function: Callable[[], R]) -> R:
     try:
         return function()
     except (TraceError, DomainError, OSError) as error:
-        reason = f"The file cannot be read: {error.strerror}." if isinstance(error, OSError) else str(error)
+        reason = (
+            f"The file cannot be read: {error.strerror}."
+            if isinstance(error, OSError)
+            else " ".join(str(error).split())
+        )
         raise InputsError([InputError("trace", path, reason)]) from None
 
 

@@ -23,11 +23,9 @@ from formulas.queueing.many_servers.lattice import LatticeLaw, lattice_step, on_
 from formulas.queueing.many_servers.mgc import EQUAL, SPREAD, SharedQueueLaws, shared_queue_laws
 from formulas.queueing.many_servers.service_times import ServiceTimes
 
-BURSTY_ERROR = (
-    "P90 TTFT within 11 %, P99 TTFT within 20 % (measured for log-normal service times with a coefficient of variation of 0.5 to 2, "
-    "2 to 32 instances at utilizations of 0.5 to 0.85, gaps of a squared variation of 0.25 to 4)."
-)
-"""Against simulations of 300,000 prompts each, whose own P99 is known to some percent."""
+BURSTY_ERROR = "P90 TTFT within 11 %, P99 TTFT within 20 % (measured: log-normal service times, 2 to 32 instances, utilization 0.5 to 0.85)."
+"""Against simulations of 300,000 prompts each, whose own P99 is known to some percent: service times with a coefficient of variation
+of 0.5 to 2, gaps with a squared one of 0.25 to 4."""
 
 POISSON = variable("poisson_wait", "W_{M/G}", "s", "mean wait of the same prompts with Poisson arrivals (M/G/c)")
 BURSTY_EQUAL = variable(
