@@ -38,6 +38,7 @@ MEASURED = "100:5, 200:10, 400:12, 600:20, 1000:18, 1500:10, 2000:9, 3000:7, 500
         "5e-324:1",
         "1:1, 1.5:1",
         "100:1e20",
+        "1_000:3",
     ],
 )
 def test_what_is_no_histogram_is_refused_with_what_to_write(text):

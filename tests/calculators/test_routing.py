@@ -1,10 +1,12 @@
 """Routers and bursts in plan, pools and placement: what sharing a queue saves, and that a simulation behind the router agrees."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from calculators.__main__ import main
 from calculators.placement.cluster import PlacementInputs
 from calculators.placement.compute import compute as place
 from calculators.plan.check import check as check_plan
@@ -33,9 +35,12 @@ def test_in_turn_over_one_or_at_random_over_many():
 
 
 def test_a_queue_that_prompts_share_takes_fewer_instances_than_turns_and_turns_fewer_than_chance():
-    counts = [size(replace(MANY, routing=each)).prefill_instances for each in ("shared", "round_robin", "random")]
+    by_worth = ("shared", "shortest_queue", "round_robin", "random")
+    found = [size(replace(MANY, routing=each)) for each in by_worth]
+    counts, colocated = [each.prefill_instances for each in found], [each.colocated_gpus for each in found]
     assert counts == sorted(counts)
-    assert counts[0] < counts[2]
+    assert counts[0] < counts[2] < counts[3]
+    assert colocated == sorted(colocated)  # no router makes what it is compared with look worse
 
 
 @pytest.mark.parametrize("routing", ["random", "round_robin", "shared"])
@@ -103,6 +108,15 @@ def test_placement_counts_instances_behind_the_router(scv):
     for result in found.values():
         assert result.group_goodput >= 300 * (1 - 1e-3)
         assert min(result.prefill.attainment, result.decode.attainment) >= inputs.attainment * (1 - 1e-6)
+
+
+def test_a_histogram_alone_has_its_own_mean_on_the_command_line(capsys):
+    assert main(["pools", "--prompt-histogram", "512:1,1536:1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["inputs"]["prompt_tokens"] == 640
+    assert main(["pools", "--prompt-histogram", "512:1,1536:1", "--prompt-tokens", "512", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["inputs"]["prompt_tokens"] == 512
+    assert "taken times 0.8" in " ".join(report["warnings"])
 
 
 def test_equal_prompts_of_a_pipeline_in_turn_are_those_of_a_shared_queue():
