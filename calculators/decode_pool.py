@@ -110,8 +110,21 @@ class Pool:
         """
         return _max_rate(self, tpot_slo_ms, attainment) if self.serves else None
 
+    def context_share(self, sequences: float) -> float:
+        """Return which part of what one more sequence adds to a step of so many is due to its context, from 0 to 1."""
+        return _context_share(self, max(round(float(f"{sequences:.2g}")), 1))
+
     def __hash__(self) -> int:
         return hash((self.step_time.inputs, self.context_tokens, self.steps, self.slots, self.lengths_cv2))
+
+
+@lru_cache(maxsize=1024)
+def _context_share(pool: Pool, sequences: int) -> float:
+    batch, inputs = np.array([sequences, sequences + 1.0]), pool.step_time.inputs
+    here, one_more = step_times_s(inputs, batch, pool.context_tokens)
+    longer = step_times_s(inputs, batch[:1], 1.1 * pool.context_tokens)[0]
+    added = float(one_more - here)
+    return min(max(10 * float(longer - here) / sequences / added, 0.0), 1.0) if added > 0 else 0.0
 
 
 @lru_cache(maxsize=4096)

@@ -141,7 +141,7 @@ def in_words(inputs: Any) -> str:
 
     >>> from calculators.scenario import Workload
     >>> in_words(Workload()), in_words(Workload(prompt_cv=1.5)), in_words(Workload(prompt_histogram="9:1,99:1"))
-    ('equal prompts', 'lognormal prompts, cv 1.5', 'prompts by a histogram, cv 0.989')
+    ('equal prompts', 'lognormal prompts, cv 1.5', 'prompts by a histogram, cv 1.06')
     """
     if inputs.prompt_histogram:
         return f"prompts by a histogram, cv {readable(spread_of(inputs), 3)}"

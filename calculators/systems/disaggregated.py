@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calculators.decode_pool import Pool, pool_of
 from calculators.inputs import part_of
 from calculators.kv_transfer import Transfer, TransferInputs, route_of, transfer
+from calculators.lengths import spread_of
 from calculators.routers import sharing
 from calculators.scenario import ServiceLevels
 from calculators.systems.base import LOWEST, PRECISION, Latency, ServingInputs, System
@@ -156,7 +157,15 @@ class Disaggregated(System):
 
     def tokens(self, law: PoolLaw) -> BunchedTimes:
         """Return the times per output token of a decode instance."""
-        return BunchedTimes(law, self.pool.lengths_cv2, self._decode_scv)
+        return BunchedTimes(law, self.pool.lengths_cv2, self._decode_scv, self._context_scv(law))
+
+    def _context_scv(self, law: PoolLaw) -> float:
+        """Squared coefficient of variation of what a sequence adds to a step: prompts that differ have contexts that do."""
+        spread = spread_of(self.inputs)
+        if not spread:
+            return 0.0
+        of_prompt = self.inputs.prompt_tokens / self.pool.context_tokens
+        return (spread * of_prompt * self.pool.context_share(law.mean_batch)) ** 2
 
     @property
     def _decode_scv(self) -> float:
@@ -202,14 +211,14 @@ class Disaggregated(System):
         from scipy.optimize import brentq
 
         at_random = self.pool.max_rate(tpot_slo_ms, attainment)
-        if not at_random or self._decode_scv == 1:
+        if not at_random or (self._decode_scv == 1 and not spread_of(self.inputs)):
             return at_random
 
         def excess(rate: float) -> float:
             return self.next_in_time(rate * self.decode_instances, tpot_slo_ms) - attainment
 
         low = LOWEST * at_random
-        high = at_random if self._decode_scv > 1 else (1 - PRECISION) * self.pool.capacity
+        high = at_random if self._decode_scv >= 1 else (1 - PRECISION) * self.pool.capacity
         if excess(low) < 0:
             return None
         return high if excess(high) >= 0 else float(brentq(excess, low, high, xtol=PRECISION * at_random))

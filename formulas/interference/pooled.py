@@ -141,7 +141,7 @@ def pooled_max_rate(
     --------
     >>> from formulas.queueing.service import equal_service
     >>> pooled_max_rate(0.02, 0.9, equal_service(0.01), 8)
-    705.4324
+    705.4275
     """
     most = servers / law.mean
 

@@ -201,3 +201,11 @@ def test_every_scenario_has_an_answer(model, accelerator, other, tp, rate, spare
         assert not shown.form.violations(**shown.values)
     figures.goodput_against_rate(result, curves.rate_curve(inputs, result, sides))
     assert curves.budgets(result, sides)
+
+
+def test_contexts_that_differ_make_tokens_late_as_often_as_in_the_simulation():
+    inputs = PoolsInputs(prompt_tokens=1000, prompt_cv=2.0, ttft_slo_ms=1000.0, tpot_slo_ms=15.0, customers=40_000)
+    equal = goodputs_of(replace(inputs, prompt_cv=0.0)).decode
+    assert goodputs_of(inputs).decode < 0.95 * equal
+    row = check(inputs).rows[1]
+    assert row.low <= inputs.attainment <= row.high

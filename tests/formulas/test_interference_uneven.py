@@ -181,3 +181,13 @@ def test_so_loose_a_limit_that_hardly_any_load_misses_it():
     law = service_law(LognormalLengths(0.02, 2.0), lambda time: np.asarray(time))
     highest = max_rate(60.0, 0.01, law, 2.0)
     assert 0.999 / law.mean < highest < 1 / law.mean
+
+
+def test_what_differs_from_sequence_to_sequence_adds_to_the_dispersion_and_not_to_the_mean():
+    law = stationary_law(200, 64, lambda n: 6.6e-3 + 2.66e-5 * n)
+    alike, different, bursts = BunchedTimes(law, 0.0), BunchedTimes(law, 0.0, 1.0, 3.0), BunchedTimes(law, 0.0, 4.0)
+    assert different.mean == alike.mean < bursts.mean
+    away = float(different.quantile(0.9)) - different.mean
+    assert away == pytest.approx(2 * (float(alike.quantile(0.9)) - alike.mean))
+    assert away == pytest.approx(float(bursts.quantile(0.9)) - bursts.mean)
+    assert float(different.share_within(different.quantile(0.9))) == pytest.approx(0.9)

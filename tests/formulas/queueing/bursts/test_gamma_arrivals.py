@@ -88,7 +88,9 @@ def test_quantile_and_survival_go_together(rho, alpha, level):
     if wait == 0:
         assert gamma_no_wait(rho, alpha) >= level - 1e-12
     else:
-        assert gamma_wait_survival(wait, rho, alpha) == pytest.approx(1 - level, rel=1e-7)
+        # Of very uneven gaps the survival all but jumps at whole services: a wait is known to rounding, its level is not.
+        before, after = (gamma_wait_survival(wait * (1 + step), rho, alpha) for step in (-1e-11, 1e-11))
+        assert after * (1 - 1e-7) <= 1 - level <= before * (1 + 1e-7)
 
 
 def test_survivals_integrate_to_the_means():
