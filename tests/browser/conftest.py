@@ -205,9 +205,13 @@ class App:
     @property
     def metrics(self):
         self.page.get_by_test_id("stMetricValue").first.wait_for()
-        labels = self.page.get_by_test_id("stMetricLabel").all_inner_texts()
-        values = self.page.get_by_test_id("stMetricValue").all_inner_texts()
-        return dict(zip(labels, values, strict=True))
+        self.settle()
+        # All at once: between two questions a busy machine may draw another card.
+        cards = self.page.get_by_test_id("stMetric").filter(has=self.page.get_by_test_id("stMetricValue"))
+        text_of = "part => card.querySelector(`[data-testid=${part}]`).innerText"
+        return dict(
+            cards.evaluate_all(f"cards => cards.map(card => ['stMetricLabel', 'stMetricValue'].map({text_of}))")
+        )
 
     @property
     def headline(self):
