@@ -136,9 +136,8 @@ class SharedSpread(OnLattice):
         for band in MEASURED_ERRORS:
             if cv <= band.cv:
                 return (
-                    f"An approximation: mean wait within {band.mean:.0%}, P99 of the wait within {band.p99:.0%}, P99 TTFT "
-                    f"within {band.ttft_p99:.0%} (measured for log-normal service times with a coefficient of variation up "
-                    f"to {band.cv:g}, 2 to 32 instances)."
+                    f"An approximation: mean wait within {band.mean:.0%}, P99 TTFT within {band.ttft_p99:.0%} (measured: log-normal "
+                    f"service times, cv up to {band.cv:g}, 2 to 32 instances)."
                 )
         return f"An approximation, whose error is not measured for service times as spread as these (cv {cv:.2g})."
 
