@@ -606,7 +606,7 @@ def test_a_trace_of_a_steady_beat_fills_a_steady_beat(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "measured for log-normal"),
+        ({}, "measured: log-normal"),
         ({"prompt_distribution": "two_point"}, "lengths of this law"),
         ({"servers": 64}, "so many instances"),
     ],
