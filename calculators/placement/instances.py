@@ -5,7 +5,6 @@ The search rates an instance by itself. Among several, bursts thin out, and a ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from calculators.fleet import MOST_INSTANCES, fewest_servers, instances_for
@@ -71,11 +70,7 @@ def goodput_among(inputs: PlacementInputs, found: Search, candidate: Candidate, 
 
 def instances_needed(inputs: PlacementInputs, found: Search, candidate: Candidate) -> int:
     """Return the fewest instances of a configuration for the target rate."""
-    if not depends_on_number(inputs):
-        return instances_for(inputs.target_rate, candidate.goodput or 0.0)
-    return _fewest(lambda count: _keeps(inputs, found, candidate, count)) or instances_for(
-        inputs.target_rate, candidate.goodput or 0.0
-    )
+    return units_needed(inputs, found, ((candidate, 1),), candidate.goodput or 0.0)
 
 
 def units_needed(
@@ -88,11 +83,7 @@ def units_needed(
     def keeps(count: int) -> bool:
         return all(_keeps(inputs, found, candidate, count * number) for candidate, number in sides)
 
-    return _fewest(keeps) or instances_for(inputs.target_rate, goodput)
-
-
-def _fewest(keeps: Callable[[int], bool]) -> int | None:
-    return fewest_servers(keeps, 1, MOST_INSTANCES)
+    return fewest_servers(keeps, 1, MOST_INSTANCES) or instances_for(inputs.target_rate, goodput)
 
 
 def _keeps(inputs: PlacementInputs, found: Search, candidate: Candidate, instances: int) -> bool:

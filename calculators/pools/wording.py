@@ -10,7 +10,7 @@ from calculators.pools.check import PoolsCheck
 from calculators.pools.compute import PoolsResult
 from calculators.pools.curves import Budget, ShiftMap
 from calculators.pools.inputs import PoolsInputs
-from calculators.routers import AS_TAKEN, ONE_QUEUE, ROUTERS, among_as_many
+from calculators.routers import AS_TAKEN, OWN_STREAM, ROUTERS, among_as_many
 
 
 def answer(inputs: PoolsInputs, result: PoolsResult) -> str:
@@ -71,8 +71,9 @@ def metrics(inputs: PoolsInputs, result: PoolsResult) -> list[tuple[str, str, st
 
 def _queue(inputs: PoolsInputs) -> str:
     """Return the kind of queue that prompts make, in Kendall's notation."""
-    servers = "c" if inputs.routing in ONE_QUEUE else "1"
-    return f"{'M' if inputs.arrival_scv == 1 else 'G'}/{'G' if spread_of(inputs) else 'D'}/{servers}"
+    servers = "1" if inputs.routing in OWN_STREAM else "c"
+    at_random = inputs.arrival_scv == 1 and inputs.routing != "round_robin"  # every n-th request comes more evenly
+    return f"{'M' if at_random else 'G'}/{'G' if spread_of(inputs) else 'D'}/{servers}"
 
 
 def basis(inputs: PoolsInputs, result: PoolsResult) -> str:

@@ -12,6 +12,7 @@ from calculators.placement.compute import compute as place
 from calculators.plan.check import check as check_plan
 from calculators.plan.compute import PlanInputs, deployments_of
 from calculators.plan.compute import compute as plan
+from calculators.pools import wording
 from calculators.pools.check import check as check_pools
 from calculators.pools.compute import compute as size
 from calculators.pools.inputs import PoolsInputs
@@ -74,6 +75,16 @@ def test_pools_hold_their_goodput_in_the_simulation_behind_the_router(routing):
         assert (
             row.low <= inputs.attainment + 0.015
         )  # the bursts at instances in turn are a little less than they are taken for
+
+
+@pytest.mark.parametrize(
+    ("routing", "queue"),
+    [("random", "(M/G/1 on TTFT)"), ("round_robin", "(G/G/1 on TTFT)"), ("shared", "(M/G/c on TTFT)"),
+     ("shortest_queue", "(M/G/c on TTFT)")],
+)  # fmt: skip
+def test_the_page_of_pools_names_the_queue_that_it_computes(routing, queue):
+    inputs = replace(MANY, routing=routing)
+    assert queue in wording.basis(inputs, size(inputs))
 
 
 def test_typed_goodputs_do_not_depend_on_the_router():
